@@ -1,0 +1,1 @@
+"""lim: finds the first stage that lost the answer of a retrieval-augmented question."""
