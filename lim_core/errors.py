@@ -10,6 +10,7 @@ LimError
  │   ├─ StoreNewer        written by a newer version of lim
  │   └─ StoreFull         the disk is full or the file cannot be written
  ├─ EndpointError         the endpoint failed or told lim to wait too long    exit 3
+ ├─ BudgetSpent           a cap on calls, tokens or money is reached          exit 0
  ├─ RunCancelled          the user stopped the run                            exit 130
  └─ CallFault             one request failed; becomes an `error` outcome or a retry, see `FaultKind`
      └─ ParameterRefused  a 400 that names a parameter, dropped or renamed for the next try
@@ -85,6 +86,12 @@ class EndpointError(LimError):
         self.resume_after = resume_after
 
 
+class BudgetSpent(LimError):
+    """A cap on calls, tokens or money is reached; what was done counts, so this is no failure."""
+
+    exit_code = 0
+
+
 class RunCancelled(LimError):
     """The user cancelled the run; what was finished is kept."""
 
@@ -105,6 +112,8 @@ class FaultKind(StrEnum):
     BAD_REPLY = "bad-reply"  # not JSON, or no choice in it
     PARAMETER = "parameter"  # 400 that names a parameter
     OUTPUT_BUDGET = "output-budget"  # empty text, finish_reason length
+    OUTPUT_CUT = "output-cut"  # text cut by the output cap before the answer came
+    PROMPT_CUT = "prompt-cut"  # the server read far fewer tokens than were sent
 
 
 class CallFault(LimError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from lim_core.errors import InputError
 from lim_core.registry import Registry
@@ -49,8 +50,8 @@ def score_direction(chunks: Sequence[Chunk]) -> ScoreDirection | None:
     two distinct scores exist, or where they neither fall nor rise in at least three of four neighbouring pairs.
     """
     scores = [chunk.score for chunk in chunks if chunk.score is not None]
-    falls = sum(a > b for a, b in zip(scores, scores[1:], strict=False))
-    rises = sum(a < b for a, b in zip(scores, scores[1:], strict=False))
+    falls = sum(a > b for a, b in pairwise(scores))
+    rises = sum(a < b for a, b in pairwise(scores))
     if falls + rises == 0 or 0.25 < falls / (falls + rises) < 0.75:
         return None
     return ScoreDirection.SIMILARITY if falls > rises else ScoreDirection.DISTANCE

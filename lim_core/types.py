@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from lim_core.errors import LimError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -419,6 +421,10 @@ class Budget:
 
 class TrialRunner(Protocol):
     """Runs trials on the tested model; the only thing that sends calls."""
+
+    @property
+    def stopped(self) -> LimError | None:
+        """Why no further calls are sent: cancelled, budget spent, endpoint or configuration failed; None while open."""
 
     def run(self, trials: Sequence[Trial], stage: str) -> Iterator[TrialResult]:
         """Yield results as they finish, each already handed to the sink; stops cleanly when cancelled or out of budget."""
