@@ -38,7 +38,7 @@ class Outcome(StrEnum):
 class Status(StrEnum):
     """What a stage says of the thing it looks at."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - a word, not a password
     FAIL = "fail"
     UNDETERMINED = "undetermined"
     SKIPPED = "skipped"
@@ -261,7 +261,7 @@ class Trial:
 class Call:
     """One finished request as the store keeps it. `key` is content-addressed, `id` is unique to this sending.
 
-    `fault` is a FaultKind value where the call gave nothing to score, `fault_text` the provider's words with any key struck out.
+    `fault` is a FaultKind value where the call gave nothing to score, `fault_text` the provider's words, keys struck.
     `seconds` is the latency of the answer that came, retries and waits excluded; `retries` counts requests beyond the first.
     """
 
@@ -362,7 +362,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ArmScore:
-    """Scored trials of one arm. `n` counts calls; `distinct` counts observations, identical replies to an identical prompt being one.
+    """Scored trials of one arm. `n` counts calls, `distinct` observations: identical replies to one prompt are one.
 
     The interval is Wilson 95% on the observations. `index` and `depth` are None for arms without a gold slot.
     """
