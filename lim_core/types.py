@@ -448,7 +448,8 @@ class Bench:
     alpha: float = 0.05
     delta: float = 0.2
     seed: int = 0
-    max_blocks: int = 32
+    max_blocks: int = 64
+    max_calls: int | None = 200
     all_stages: bool = False
     cancelled: Callable[[], bool] = lambda: False
     report: Callable[[Progress], None] = lambda progress: None

@@ -1,0 +1,450 @@
+"""Stage 4: with oracle and closed-book as brackets, does moving the gold chunk change the answer?"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from lim_core import arms
+from lim_core.arms import Slot, Split
+from lim_core.errors import BudgetSpent, FaultKind
+from lim_core.evidence import gold_of
+from lim_core.prompts import lay_out
+from lim_core.scores import arm_score, outcome_counts, score_json, unscored_shares
+from lim_core.stages.registry import stages
+from lim_core.stats import fisher_one_sided
+from lim_core.stop_rule import SlotTest
+from lim_core.types import ArmScore, Bench, Case, Cause, Chunk, Finding, Json, Outcome, Status, Trial, TrialResult
+
+BRACKET_CALLS = 4
+# Distinct blocks in which every slot must agree before the test may end early.
+EARLY_BLOCKS = 6
+# Calls kept back for the remedies, the as-sent prompt and the points between the tested slots.
+_RESERVE = 48
+# Largest share of unscored trials, and largest difference of it between slots, that leaves a verdict.
+_UNSCORED = 0.2
+# With so few distractors there are fewer than EARLY_BLOCKS distinct orders.
+_FEWEST_DISTRACTORS = 3
+
+
+@stages.register("position", title="Position", order=4)
+def position(case: Case, bench: Bench, earlier: Mapping[str, Finding]) -> Finding:
+    """Moves the gold chunk through the slots in distinct distractor orders, with oracle and closed-book beside it."""
+    obstacle = _obstacle(case, bench)
+    if obstacle is not None:
+        return obstacle
+    return _Test(case, bench, earlier).run()
+
+
+def _obstacle(case: Case, bench: Bench) -> Finding | None:
+    """Why the test cannot, or need not, be run."""
+    if not case.answers:
+        return _skipped("The right answer is not given, so no reply can be scored.", "answers")
+    if not case.chunks:
+        return _skipped("There are no chunks to move.", "chunks")
+    gold = gold_of(case)
+    if gold.ambiguous:
+        names = ", ".join(gold.ambiguous)
+        return _skipped(
+            f"Several chunks hold the answer ({names}) and none is marked gold: mark the gold chunk.", "gold_ids"
+        )
+    present = {chunk.id for chunk in case.chunks}
+    if not present.intersection(gold.ids):
+        return _skipped("The gold chunk is not among the retrieved chunks, so there is nothing to move.", "gold_ids")
+    if gold.spoilers:
+        names = ", ".join(gold.spoilers)
+        return _skipped(
+            f"A chunk that is not marked gold holds the answer too ({names}): mark it gold, or confirm it as harmless, "
+            "for it would spoil the test.",
+            "gold_ids",
+        )
+    if case.answer is not None and bench.judge(case, case.answer).outcome is Outcome.CORRECT:
+        return Finding(
+            "position",
+            Status.UNDETERMINED,
+            "The recorded answer counts as right by the answers given, so there is no failure to explain.",
+            advice="Correct the answers, or add the alias that tells the wrong answer from the right one.",
+        )
+    return None
+
+
+def _skipped(summary: str, *missing: str) -> Finding:
+    return Finding("position", Status.SKIPPED, summary, missing_fields=missing)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How the test ended, before brackets and the prompt as sent have had their say."""
+
+    kind: str  # effect, flat, all-right, all-wrong, open, unscored, window, prompt-cut, output-budget, few
+    reason: str
+    more_blocks: int | None = None
+
+
+@dataclass(slots=True)
+class _Test:
+    case: Case
+    bench: Bench
+    earlier: Mapping[str, Finding]
+    results: list[TrialResult] = field(default_factory=list)
+    brackets: list[TrialResult] = field(default_factory=list)
+    curve: list[TrialResult] = field(default_factory=list)
+    blocks: int = 0
+
+    def __post_init__(self) -> None:
+        self.parts = self._split()
+        # Where the prompt as sent is not known, nothing says that the retrieved order is the order that was sent.
+        names = ("first", "middle", "last", "own") if self.case.prompt is not None else ("first", "middle", "last")
+        self.slots = arms.named_slots(self.parts, names)
+        self.test = SlotTest(alpha=self.bench.alpha, delta=self.bench.delta)
+
+    parts: Split = field(init=False)
+    slots: tuple[Slot, ...] = field(init=False)
+    test: SlotTest = field(init=False)
+
+    def _split(self) -> Split:
+        """Gold and distractors, with the gold's own slot as the prompt as sent shows it."""
+        parts = arms.split(self.case.chunks, gold_of(self.case).ids)
+        order = _order_as_sent(self.earlier.get("assembly"))
+        gold = {chunk.id for chunk in parts.gold}
+        if order is None or not gold.intersection(order):
+            return parts
+        before_gold = next(index for index, chunk_id in enumerate(order) if chunk_id in gold)
+        return replace(parts, own_index=min(before_gold, parts.last_index))
+
+    # --- the course of the test -----------------------------------------------------------------
+
+    def run(self) -> Finding:
+        blocked = self._window_check()
+        if blocked is not None:
+            return blocked
+        self._send(arms.oracle(self.case, self.parts, range(BRACKET_CALLS)), self.brackets)
+        self._send(arms.closed(self.case, range(BRACKET_CALLS)), self.brackets)
+        oracle = self._bracket("oracle")
+        if oracle.n and 2 * oracle.correct == oracle.n:
+            more = range(BRACKET_CALLS, 2 * BRACKET_CALLS)
+            self._send(arms.oracle(self.case, self.parts, more), self.brackets)
+            oracle = self._bracket("oracle")
+        failed = self._fault_end(self.brackets)
+        if failed is not None:
+            return self._conclude(failed)
+        if self.bench.runner.stopped is not None:
+            return self._conclude(_End("open", str(self.bench.runner.stopped)))
+        if not _right(oracle):
+            return self._cannot_answer(oracle)
+        if len(self.parts.distractors) < _FEWEST_DISTRACTORS or len(self.slots) < 3:
+            n = len(self.case.chunks)
+            return self._conclude(_End("few", f"too few chunks ({n}): fewer than {EARLY_BLOCKS} distinct orders exist"))
+        return self._conclude(self._blocks())
+
+    def _blocks(self) -> _End:
+        """Run blocks until the stop rule, an early end, or the budget says stop."""
+        most = self._most_blocks()
+        for block, order in enumerate(islice(self._orders(), most)):
+            self._send(arms.position_block(self.case, self.parts, order, block, self.slots), self.results)
+            if self.bench.runner.stopped is not None:
+                return _End("open", str(self.bench.runner.stopped), self.test.more_blocks)
+            self.blocks = block + 1
+            self._add_to_test(block)
+            end = self._end_after(self.blocks)
+            if end is not None:
+                return end
+        unscored = self._unscored_end()
+        if unscored is not None:
+            return unscored
+        return _End("open", f"{self.blocks} blocks did not settle it", self.test.more_blocks)
+
+    def _add_to_test(self, block: int) -> None:
+        mine = {result.trial.arm: result for result in self.results if result.trial.block == block}
+
+        def right(arm: str) -> bool | None:
+            result = mine.get(arm)
+            if result is None or not result.verdict.outcome.scored:
+                return None
+            return result.verdict.outcome is Outcome.CORRECT
+
+        self.test.add(right("position:first"), right("position:middle"), right("position:last"))
+
+    def _end_after(self, blocks: int) -> _End | None:
+        fault = self._fault_end(self.results)
+        if fault is not None:
+            return fault
+        scores = [self._score(slot) for slot in self.slots]
+        if blocks >= EARLY_BLOCKS and self._unscored_end() is None:
+            if all(score.n and score.correct == score.n for score in scores):
+                return _End("all-right", f"right at every slot in {blocks} distinct orders")
+            if all(score.n and not score.correct for score in scores) and self._volume_shown(scores):
+                return _End("all-wrong", f"wrong at every slot in {blocks} distinct orders, right with the gold alone")
+        if self.test.effect and self._unscored_end() is None:
+            return _End("effect", f"e = {self.test.e_value:.3g} after {blocks} blocks")
+        if self.test.flat:
+            return _End("flat", f"both edges within {self.bench.delta:g} of the middle after {blocks} blocks")
+        return None
+
+    def _volume_shown(self, scores: Sequence[ArmScore]) -> bool:
+        """Oracle against all slots pooled, one-sided Fisher; the oracle's identical replies count once."""
+        oracle = self._bracket("oracle")
+        if oracle.n < BRACKET_CALLS or not _right(oracle):
+            return False
+        right = round(oracle.distinct * oracle.correct / oracle.n)
+        pooled = sum(score.distinct for score in scores)
+        return fisher_one_sided(right, oracle.distinct, 0, pooled) <= self.bench.alpha
+
+    # --- what can end it early ---------------------------------------------------------------------
+
+    def _window_check(self) -> Finding | None:
+        """Where the prompt may not fit the tested model, send it once before paying for brackets."""
+        model = self.bench.open_model()
+        window = model.context_window
+        if window is None:
+            return None
+        prompt = lay_out(self.case.question, self.case.chunks)
+        if model.counter.count_messages(prompt.messages).high <= window:
+            return None
+        block = arms.position_block(self.case, self.parts, self.parts.distractors, 0, self.slots[-1:])
+        self._send(block, self.results)
+        end = self._fault_end(self.results)
+        return self._conclude(end) if end is not None else None
+
+    def _fault_end(self, results: Sequence[TrialResult]) -> _End | None:
+        """A fault that most trials share and that says more than their answers."""
+        if not results:
+            return None
+        faults = Tally(result.call.fault for result in results if result.call.fault is not None)
+        for kind in (FaultKind.CONTEXT_WINDOW, FaultKind.PROMPT_CUT, FaultKind.OUTPUT_BUDGET):
+            if 2 * faults[kind.value] > len(results):
+                words = next(r.call.fault_text or kind.value for r in results if r.call.fault == kind.value)
+                return _End(kind.value, words)
+        return None
+
+    def _unscored_end(self) -> _End | None:
+        shares = unscored_shares(self.results)
+        if not shares or (max(shares.values()) <= _UNSCORED and max(shares.values()) - min(shares.values()) <= _UNSCORED):
+            return None
+        worst = max(shares, key=lambda arm: shares[arm])
+        return _End("unscored", f"{shares[worst]:.0%} of the trials at {worst} could not be scored")
+
+    # --- the verdict -------------------------------------------------------------------------------
+
+    def _cannot_answer(self, oracle: ArmScore) -> Finding:
+        summary = (
+            f"With the gold chunk alone the model is right in {oracle.correct} of {oracle.n} calls{self._on_model()}: "
+            "it cannot answer this from the document, whatever the order."
+        )
+        advice = "Read the gold chunk: say whether it really answers the question as asked; then try a stronger model."
+        return self._finding(Status.FAIL, summary, Cause.CANNOT_ANSWER, (), advice, _End("cannot-answer", "oracle wrong"))
+
+    def _conclude(self, end: _End) -> Finding:
+        closed_right = _right(self._bracket("closed-book"))
+        known: tuple[Cause, ...] = (Cause.CLOSED_BOOK_KNOWN,) if closed_right else ()
+        match end.kind:
+            case "effect":
+                return self._effect(end, known)
+            case "all-right":
+                return self._all_right(end, closed_right)
+            case "all-wrong":
+                return self._all_wrong(end, known)
+            case FaultKind.CONTEXT_WINDOW.value | FaultKind.PROMPT_CUT.value:
+                return self._over_window(end)
+            case FaultKind.OUTPUT_BUDGET.value:
+                summary = f"The model spent its output budget without an answer{self._on_model()}: {end.reason}."
+                advice = "Raise the output cap or lower the reasoning effort; this is no miss by position."
+                return self._finding(Status.FAIL, summary, Cause.OUTPUT_BUDGET, known, advice, end)
+            case "flat":
+                summary = f"Position makes no difference that matters here{self._on_model()}: {end.reason}."
+                return self._finding(Status.PASS, summary, None, known, "", end)
+            case _:
+                more = f" About {end.more_blocks * len(self.slots)} more calls would likely settle it." if end.more_blocks else ""
+                summary = f"Position is undetermined: {end.reason}.{more}"
+                return self._finding(Status.UNDETERMINED, summary, None, known, self._what_next(end), end)
+
+    def _effect(self, end: _End, known: tuple[Cause, ...]) -> Finding:
+        self._fill_curve()
+        shape = self._shape()
+        means = {slot.arm: self._score(slot) for slot in self.slots}
+        told = ", ".join(f"{arm.removeprefix('position:')} {s.correct}/{s.n}" for arm, s in sorted(means.items(), key=_by_index))
+        own = self._own_score()
+        if own is not None and own.n and 2 * own.correct > own.n and self.case.prompt is not None:
+            # There is an effect, but not where the gold really stood: it does not explain this complaint.
+            cause = Cause.NOT_REPRODUCED if self.case.answer is not None else Cause.NO_FAULT_FOUND
+            summary = (
+                f"Position matters{self._on_model()} ({told}), but where the gold chunk was sent (slot {(own.index or 0) + 1}) "
+                f"it is read right in {own.correct} of {own.n}: that is not what lost this answer."
+            )
+            return self._finding(Status.PASS, summary, cause, (Cause.POSITION_SENSITIVE, *known), "", end, shape)
+        lost = shape == "u" and not known
+        cause = Cause.LOST_IN_THE_MIDDLE if lost else Cause.POSITION_SENSITIVE
+        what = {
+            "u": "The answer is lost when its chunk stands in the middle",
+            "primacy": "The answer is found when its chunk stands first and lost further on",
+            "recency": "The answer is found when its chunk stands last and lost before that",
+            "cliff": "The answer is lost when its chunk stands past a certain slot",
+            "inverted": "The answer is found when its chunk stands in the middle and lost at the edges",
+        }.get(shape, "Whether the answer is found depends on where its chunk stands")
+        summary = f"{what}{self._on_model()}: right {told} of the distinct orders (e = {self.test.e_value:.3g})."
+        if own is not None and own.n and 2 * own.correct > own.n:
+            summary += f" As retrieved it stands at slot {(own.index or 0) + 1}, where it is right in {own.correct} of {own.n}."
+        advice = "Use a remedy that was seen to help below; position:first and position:last show what a perfect reranker would give."
+        return self._finding(Status.FAIL, summary, cause, known, advice, end, shape)
+
+    def _all_right(self, end: _End, closed_right: bool) -> Finding:
+        if closed_right:
+            summary = f"The model knows the answer without any document{self._on_model()}, so the chunks cannot have lost it."
+            advice = "Test with a question that only the documents answer."
+            return self._finding(Status.UNDETERMINED, summary, Cause.CLOSED_BOOK_KNOWN, (), advice, end)
+        failure = self._as_sent_failure()
+        if failure is not None:
+            summary = (
+                f"The answer is {end.reason}, but the prompt as sent is wrong in {failure.n - failure.correct} of "
+                f"{failure.n} calls with every chunk whole{self._on_model()}: it is the template, not the order."
+            )
+            advice = "Compare the template as sent with the plain one of the position test; change one thing at a time."
+            return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), advice, end)
+        if self.case.answer is not None:
+            summary = f"The wrong answer did not come back{self._on_model()}: {end.reason}."
+            advice = "Name the model that gave the answer with --model, or give the prompt as sent."
+            return self._finding(Status.PASS, summary, Cause.NOT_REPRODUCED, (), advice, end)
+        summary = f"No fault found{self._on_model()}: {end.reason}."
+        return self._finding(Status.PASS, summary, Cause.NO_FAULT_FOUND, (), "", end)
+
+    def _all_wrong(self, end: _End, known: tuple[Cause, ...]) -> Finding:
+        n = len(self.case.chunks)
+        summary = (
+            f"The gold chunk alone is enough, but among {n} chunks the answer is lost at every slot{self._on_model()}: "
+            f"{end.reason}. It is the volume, not the layout."
+        )
+        advice = "Send fewer chunks or filter the distractors; reordering cannot help."
+        return self._finding(Status.FAIL, summary, Cause.DISTRACTED, known, advice, end)
+
+    def _over_window(self, end: _End) -> Finding:
+        """A live refusal, or a silent cut, for length: the case's own fault only where its own model was asked."""
+        same = self.bench.same_model
+        if same or (same is None and self.case.model is None and self.case.context_window is None):
+            summary = f"The prompt does not fit the model's window{self._on_model()}: {end.reason}."
+            advice = "Send fewer or shorter chunks, or raise the window of the server."
+            return self._finding(Status.FAIL, summary, Cause.TRUNCATED, (), advice, end)
+        summary = f"The prompt is longer than the tested model's window ({end.reason}), so position was not tested."
+        return self._finding(Status.SKIPPED, summary, None, (), "Test on a model with a larger window.", end)
+
+    def _what_next(self, end: _End) -> str:
+        if isinstance(self.bench.runner.stopped, BudgetSpent):
+            return "Raise the cap on calls and resume the run."
+        if end.kind == "unscored":
+            return "Look at the unscored trials: errors, empty and cut answers say what to mend first."
+        if end.kind == "few":
+            return "Retrieve at least four chunks to test position."
+        return "Give more budget (--max-calls), or run a suite of cases: with many cases a smaller effect can be seen."
+
+    # --- parts ---------------------------------------------------------------------------------------
+
+    def _as_sent_failure(self) -> ArmScore | None:
+        """The prompt as sent, sent again; its score where most replies are wrong and its chunks are whole."""
+        assembly = self.earlier.get("assembly")
+        if self.case.prompt is None or assembly is None or assembly.status is not Status.PASS:
+            return None
+        self._send(arms.sent(self.case, range(BRACKET_CALLS)), self.brackets)
+        score = self._bracket("as-sent")
+        return score if score.n >= BRACKET_CALLS and 2 * score.correct < score.n else None
+
+    def _fill_curve(self) -> None:
+        """Own slot and the quarter slots for a few of the same blocks, so that the curve has its points."""
+        taken = {slot.index for slot in self.slots}
+        extra = tuple(
+            slot for slot in arms.named_slots(self.parts, ("own", "q1", "q3")) if slot.index not in taken
+        )
+        if not extra:
+            return
+        for block, order in enumerate(islice(self._orders(), min(self.blocks, 8))):
+            self._send(arms.position_block(self.case, self.parts, order, block, extra), self.curve)
+        self.slots = tuple(sorted((*self.slots, *extra), key=lambda slot: slot.index))
+
+    def _own_score(self) -> ArmScore | None:
+        slot = next((slot for slot in self.slots if slot.index == self.parts.own_index), None)
+        return self._score(slot) if slot is not None else None
+
+    def _shape(self) -> str:
+        return self.test.shape
+
+    def _orders(self) -> Iterator[tuple[Chunk, ...]]:
+        return arms.distractor_orders(self.parts.distractors, self.bench.seed)
+
+    def _most_blocks(self) -> int:
+        by_calls = self.bench.max_blocks
+        if self.bench.max_calls is not None:
+            spare = self.bench.max_calls - 2 * BRACKET_CALLS - _RESERVE
+            by_calls = max(EARLY_BLOCKS, spare // len(self.slots))
+        return min(self.bench.max_blocks, by_calls)
+
+    def _send(self, trials: Sequence[Trial], into: list[TrialResult]) -> None:
+        into.extend(self.bench.runner.run(trials, "position"))
+
+    def _bracket(self, arm: str) -> ArmScore:
+        return arm_score(arm, self.brackets)
+
+    def _score(self, slot: Slot) -> ArmScore:
+        return arm_score(slot.arm, (*self.results, *self.curve), slot.index)
+
+    def _on_model(self) -> str:
+        return "" if self.bench.same_model else f" on {self.bench.tested_model}"
+
+    def _finding(
+        self,
+        status: Status,
+        summary: str,
+        cause: Cause | None,
+        also: tuple[Cause, ...],
+        advice: str,
+        end: _End,
+        shape: str | None = None,
+    ) -> Finding:
+        points: list[Json] = [score_json(self._score(slot)) for slot in sorted(self.slots, key=lambda slot: slot.index)]
+        ran = bool(self.results)
+        evidence: dict[str, Json] = {
+            "points": points if ran else [],
+            "oracle": self._bracket_json("oracle"),
+            "closed_book": self._bracket_json("closed-book"),
+            "as_sent": self._bracket_json("as-sent"),
+            "e_value": self.test.e_value if ran else None,
+            "gap": self.test.gap if ran else None,
+            "shape": shape or ("flat" if end.kind in ("flat",) else "unclear"),
+            "blocks": self.blocks,
+            "reason": end.reason,
+            "more_calls": end.more_blocks * len(self.slots) if end.more_blocks else None,
+            "own_index": self.parts.own_index,
+            "outcomes": {name: count for name, count in outcome_counts(self._all()).items()},
+        }
+        return Finding("position", status, summary, evidence, (), cause, also, advice)
+
+    def _bracket_json(self, arm: str) -> Json:
+        score = self._bracket(arm)
+        return score_json(score) if any(result.trial.arm == arm for result in self.brackets) else None
+
+    def _all(self) -> list[TrialResult]:
+        return [*self.brackets, *self.results, *self.curve]
+
+
+def _right(score: ArmScore) -> bool:
+    """More than half of its calls are right."""
+    return 2 * score.correct > score.n
+
+
+def _by_index(item: tuple[str, ArmScore]) -> int:
+    return item[1].index or 0
+
+
+def _order_as_sent(assembly: Finding | None) -> list[str] | None:
+    """Chunk ids in the order of the prompt as sent, as stage 3 found them."""
+    if assembly is None:
+        return None
+    rows = assembly.evidence.get("chunks")
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        return None
+    found: list[tuple[float, str]] = []
+    for row in rows:
+        if isinstance(row, Mapping):
+            offset, name = row.get("token_offset"), row.get("id")
+            if isinstance(offset, int | float) and isinstance(name, str):
+                found.append((offset, name))
+    return [name for _, name in sorted(found)]
