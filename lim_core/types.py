@@ -308,6 +308,9 @@ class TrialSink(Protocol):
 
     def put(self, result: TrialResult) -> None: ...
 
+    def flush(self) -> None:
+        """Wait until all that was put is committed."""
+
 
 class CallCache(Protocol):
     """Finished calls of this run, for resuming."""
