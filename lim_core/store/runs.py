@@ -1,0 +1,133 @@
+"""Writing runs: started, and every change of status as a new row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lim_core.errors import InputError
+from lim_core.store.bulk import Value
+from lim_core.store.encoding import digest, storable, to_json, without_credentials
+from lim_core.store.lookup import LATEST, no_run
+from lim_core.store.records import RunStatus
+from lim_core.types import Json
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+QUESTION_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """What a run is started with; `case` is the case as JSON."""
+
+    run_id: str
+    kind: str
+    case_id: str
+    question: str
+    case: Mapping[str, Json]
+    settings: Mapping[str, Json]
+    release: Mapping[str, Json]
+
+
+def start(cursor: DuckDBPyConnection, new: NewRun) -> None:
+    """Add the run, or its next row where it is resumed.
+
+    Raises:
+        InputError: the id belongs to a run of another case.
+    """
+    now = time.time()
+    case = dict(new.case)
+    if isinstance(case.get("params"), Mapping):
+        case["params"] = without_credentials(case["params"])
+    case_hash = digest(case)
+    settings = without_credentials(new.settings)
+    model = new.settings.get("model")
+    earlier = cursor.execute(
+        "SELECT case_hash, created_at, cause, summary, seconds, model FROM runs WHERE run_id = ? ORDER BY row DESC LIMIT 1",
+        [new.run_id],
+    ).fetchone()
+    if earlier is not None and earlier[0] != case_hash:
+        raise InputError(f"The run {new.run_id} belongs to another case: start this case as a run of its own.")
+    if not cursor.execute("SELECT 1 FROM cases WHERE case_hash = ? LIMIT 1", [case_hash]).fetchall():
+        cursor.execute("INSERT INTO cases VALUES (?, ?, ?, ?)", [case_hash, storable(new.case_id), now, to_json(case)])
+    cursor.execute(
+        """
+        INSERT INTO runs (run_id, at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
+                          cause, summary, calls, seconds)
+        VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, NULL, ?)
+        """,
+        [
+            new.run_id,
+            now,
+            now if earlier is None else earlier[1],
+            new.kind,
+            RunStatus.RUNNING.value,
+            storable(new.case_id),
+            case_hash,
+            storable(new.question[:QUESTION_CHARACTERS]),
+            storable(model) if isinstance(model, str) else (None if earlier is None else earlier[5]),
+            to_json(settings),
+            None if earlier is None else earlier[2],
+            None if earlier is None else earlier[3],
+            None if earlier is None else earlier[4],
+        ],
+    )
+    add_release(cursor, new.run_id, new.release)
+
+
+def add_release(cursor: DuckDBPyConnection, run_id: str, release: Mapping[str, Json]) -> None:
+    """Add the release where it differs from the one already there; an empty one says nothing and is left out."""
+    if not release:
+        return
+    body = to_json(without_credentials(release))
+    earlier = cursor.execute(
+        "SELECT body FROM releases WHERE run_id = ? ORDER BY row DESC LIMIT 1", [run_id]
+    ).fetchone()
+    if earlier is None or earlier[0] != body:
+        cursor.execute("INSERT INTO releases (run_id, at, body) VALUES (?, ?, ?)", [run_id, time.time(), body])
+
+
+def set_status(cursor: DuckDBPyConnection, run_id: str, status: RunStatus, note: str) -> None:
+    """Add a row with the new status.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    calls: Value = None
+    if status is not RunStatus.RUNNING:
+        # Requests sent so far, for a run that ends without a document.
+        row = cursor.execute(
+            """
+            SELECT CAST(sum(1 + retries) AS BIGINT) FROM calls
+            WHERE id IN (SELECT call_id FROM trials WHERE run_id = ? AND NOT cached)
+            """,
+            [run_id],
+        ).fetchone()
+        calls = row[0] if row and row[0] is not None else 0
+    added = cursor.execute(
+        f"""
+        INSERT INTO runs (run_id, at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
+                          cause, summary, calls, seconds)
+        SELECT run_id, $at, created_at, kind, $status, $note, case_id, case_hash, question, model, settings,
+               cause, summary, coalesce(calls, $calls), seconds FROM ({LATEST}) WHERE run_id = $run
+        """,  # noqa: S608 - constants only
+        {"run": run_id, "at": time.time(), "status": status.value, "note": storable(note), "calls": calls},
+    ).fetchone()
+    if not added or not added[0]:
+        raise no_run(run_id)
+
+
+def mark_interrupted(
+    cursor: DuckDBPyConnection, alive: Collection[str], only: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """Give every run that is marked as running, and is not `alive`, the status `interrupted`; returns their ids."""
+    rows = cursor.execute(f"SELECT run_id FROM ({LATEST}) WHERE status = 'running' ORDER BY row").fetchall()  # noqa: S608
+    ended = tuple(run_id for (run_id,) in rows if run_id not in alive and (only is None or run_id in only))
+    for run_id in ended:
+        note = "The program ended while this run was going; what was finished is kept, resume it to go on."
+        set_status(cursor, run_id, RunStatus.INTERRUPTED, note)
+    return ended
