@@ -47,7 +47,9 @@ def try_remedies(case: Case, bench: Bench, own_index: int | None = None) -> tupl
         own = case.chunks if as_retrieved and not block else arms.place(order, parts.gold, parts.own_index)
         trials = [arms.arranged_block(case, parts, _BEFORE, own, order, block)]
         trials += [
-            arms.arranged_block(case, parts, plan.name, plan.chunks, order, block) for plan in plans if plan.chunks is not None
+            arms.arranged_block(case, parts, plan.name, plan.chunks, order, block)
+            for plan in plans
+            if plan.chunks is not None
         ]
         results += bench.runner.run(_sent_by_prefix(trials), "remedies")
         if bench.runner.stopped is not None:
@@ -74,7 +76,9 @@ def plan_remedies(case: Case, bench: Bench, parts: Split) -> Iterator[Plan]:
                 continue
             title = f"{entry.title}, cut to {k}"
             if rank >= k:
-                yield Plan(f"{name}+k:{k}", title, None, f"not tried: it would cut out the gold chunk, ranked {rank + 1}")
+                yield Plan(
+                    f"{name}+k:{k}", title, None, f"not tried: it would cut out the gold chunk, ranked {rank + 1}"
+                )
             else:
                 yield Plan(f"{name}+k:{k}", title, ranked[:k], f"keeps the gold chunk at rank {rank + 1} of {k}")
     for name in ("edges", "reverse"):
@@ -82,7 +86,8 @@ def plan_remedies(case: Case, bench: Bench, parts: Split) -> Iterator[Plan]:
         yield _offer(Plan(f"ordering:{name}", orderings[name].title, arranged, _lands(arranged, gold)), case)
     for k in _CUTS:
         if retrieved < k < n:
-            yield Plan(f"k:{k}", f"Top {k} as retrieved", case.chunks[:k], f"keeps the gold chunk, retrieved at rank {retrieved + 1}")
+            note = f"keeps the gold chunk, retrieved at rank {retrieved + 1}"
+            yield Plan(f"k:{k}", f"Top {k} as retrieved", case.chunks[:k], note)
 
 
 def _offer(plan: Plan, case: Case) -> Plan:

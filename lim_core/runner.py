@@ -98,7 +98,8 @@ def call_key(endpoint: str, model: str, request: Request, repeat: int) -> str:
 class Runner:
     """Sends the trials of one run to one model and yields scored results as they finish.
 
-    Use as a context manager: leaving it ends the loop thread. Results of equal content key are asked for once.
+    Use as a context manager: leaving it ends the loop thread. With `share_equal`, trials of equal content key are
+    answered by one call.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Runner:
         cache: CallCache | None = None,
         budget: Budget | None = None,
         pace: Pace | None = None,
+        share_equal: bool = True,
         cancelled: Callable[[], bool] = lambda: False,
         report: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
@@ -123,6 +125,7 @@ class Runner:
         self._cache = cache
         self._budget = budget or Budget()
         self._pace = pace or Pace()
+        self._share_equal = share_equal
         self._cancelled = cancelled
         self._report = report
         self._stopped: LimError | None = None
@@ -324,13 +327,15 @@ class Runner:
             for trial in trials:
                 request = Request(trial.prompt.messages, self._params(trial, model))
                 key = call_key(model.endpoint, model.name, request, trial.repeat)
-                known = self._memo.get(key) or (self._cache.find(key) if self._cache is not None else None)
+                known = (self._memo.get(key) if self._share_equal else None) or (
+                    self._cache.find(key) if self._cache is not None else None
+                )
                 if known is not None:
                     self._memo[key] = known
                     self.tally.cached += 1
                     out.put(_Done(trial, known, cached=True))
                     continue
-                if key in pending:
+                if key in pending and self._share_equal:
                     start(follow(trial, pending[key]))
                     continue
                 while self._stopped is None and not lane.try_acquire():

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from lim_core import arms
@@ -140,6 +140,7 @@ def run_diagnosis(
     report: Callable[[Progress], None] = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
     resume: bool = False,
+    use_cache: bool = True,
 ) -> RunOutcome:
     """Diagnose one case and store it as it goes; resuming serves finished calls of the same run from the store.
 
@@ -167,6 +168,7 @@ def run_diagnosis(
                 cache=store.cache(run_id) if store is not None and resume else None,
                 budget=Budget(calls=settings.max_calls),
                 pace=Pace(),
+                share_equal=use_cache,
                 cancelled=cancelled,
                 report=report,
             )
@@ -233,6 +235,7 @@ def resume_run(
     run_id: str,
     *,
     key: str | None = None,
+    max_calls: int | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> RunOutcome:
@@ -246,8 +249,17 @@ def resume_run(
     if record is None:
         raise InputError(f"There is no run {run_id} in this store: list them with `runs list`.")
     settings = RunSettings.from_json(store.settings(run_id))
+    if max_calls is not None:
+        settings = replace(settings, max_calls=max_calls)
     return run_diagnosis(
-        store.case(run_id), settings, store=store, run_id=run_id, key=key, report=report, cancelled=cancelled, resume=True
+        store.case(run_id),
+        settings,
+        store=store,
+        run_id=run_id,
+        key=key,
+        report=report,
+        cancelled=cancelled,
+        resume=True,
     )
 
 

@@ -60,9 +60,10 @@ def _remedy(document: Mapping[str, Json]) -> str:
     if not tried:
         return "none tried"
     best = max(tried, key=lambda row: _number(row.get("gain")))
+    before, after, gain, low, high = (_number(best.get(key)) for key in ("before", "after", "gain", "low", "high"))
     return (
-        f"{best.get('name')}: {_number(best.get('before')):.0%} -> {_number(best.get('after')):.0%} right, gain "
-        f"{_number(best.get('gain')):+.2f} [{_number(best.get('low')):+.2f}, {_number(best.get('high')):+.2f}], n = {best.get('n')}"
+        f"{best.get('name')}: {before:.0%} -> {after:.0%} right, gain {gain:+.2f} [{low:+.2f}, {high:+.2f}], "
+        f"n = {best.get('n')}"
     )
 
 

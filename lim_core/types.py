@@ -86,7 +86,7 @@ class Chunk:
     text: str
     title: str = ""
     score: float | None = None
-    metadata: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Mapping[str, Json] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Case:
     answer: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
-    params: Mapping[str, Json] = field(default_factory=dict)
+    params: Mapping[str, Json] = field(default_factory=dict, hash=False)
     context_window: int | None = None
     max_output_tokens: int | None = None
     model: str | None = None
@@ -193,7 +193,7 @@ class Request:
     """One request for a completion. `params` holds temperature, max_tokens and the like, as asked for."""
 
     messages: tuple[Message, ...]
-    params: Mapping[str, Json] = field(default_factory=dict)
+    params: Mapping[str, Json] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,9 @@ class _Test:
 
     def _unscored_end(self) -> _End | None:
         shares = unscored_shares(self.results)
-        if not shares or (max(shares.values()) <= _UNSCORED and max(shares.values()) - min(shares.values()) <= _UNSCORED):
+        if not shares or (
+            max(shares.values()) <= _UNSCORED and max(shares.values()) - min(shares.values()) <= _UNSCORED
+        ):
             return None
         worst = max(shares, key=lambda arm: shares[arm])
         return _End("unscored", f"{shares[worst]:.0%} of the trials at {worst} could not be scored")
@@ -234,7 +236,9 @@ class _Test:
             "it cannot answer this from the document, whatever the order."
         )
         advice = "Read the gold chunk: say whether it really answers the question as asked; then try a stronger model."
-        return self._finding(Status.FAIL, summary, Cause.CANNOT_ANSWER, (), advice, _End("cannot-answer", "oracle wrong"))
+        return self._finding(
+            Status.FAIL, summary, Cause.CANNOT_ANSWER, (), advice, _End("cannot-answer", "oracle wrong")
+        )
 
     def _conclude(self, end: _End) -> Finding:
         closed_right = _right(self._bracket("closed-book"))
@@ -256,22 +260,25 @@ class _Test:
                 summary = f"Position makes no difference that matters here{self._on_model()}: {end.reason}."
                 return self._finding(Status.PASS, summary, None, known, "", end)
             case _:
-                more = f" About {end.more_blocks * len(self.slots)} more calls would likely settle it." if end.more_blocks else ""
-                summary = f"Position is undetermined: {end.reason}.{more}"
+                summary = f"Position is undetermined: {end.reason}."
+                if end.more_blocks:
+                    summary += f" About {end.more_blocks * len(self.slots)} more calls would likely settle it."
                 return self._finding(Status.UNDETERMINED, summary, None, known, self._what_next(end), end)
 
     def _effect(self, end: _End, known: tuple[Cause, ...]) -> Finding:
         self._fill_curve()
         shape = self._shape()
         means = {slot.arm: self._score(slot) for slot in self.slots}
-        told = ", ".join(f"{arm.removeprefix('position:')} {s.correct}/{s.n}" for arm, s in sorted(means.items(), key=_by_index))
+        told = ", ".join(
+            f"{arm.removeprefix('position:')} {s.correct}/{s.n}" for arm, s in sorted(means.items(), key=_by_index)
+        )
         own = self._own_score()
         if own is not None and own.n and 2 * own.correct > own.n and self.case.prompt is not None:
             # There is an effect, but not where the gold really stood: it does not explain this complaint.
             cause = Cause.NOT_REPRODUCED if self.case.answer is not None else Cause.NO_FAULT_FOUND
             summary = (
-                f"Position matters{self._on_model()} ({told}), but where the gold chunk was sent (slot {(own.index or 0) + 1}) "
-                f"it is read right in {own.correct} of {own.n}: that is not what lost this answer."
+                f"Position matters{self._on_model()} ({told}), but where the gold chunk was sent "
+                f"(slot {(own.index or 0) + 1}) it is read right in {own.correct} of {own.n}: that did not lose this answer."
             )
             return self._finding(Status.PASS, summary, cause, (Cause.POSITION_SENSITIVE, *known), "", end, shape)
         lost = shape == "u" and not known
@@ -286,12 +293,16 @@ class _Test:
         summary = f"{what}{self._on_model()}: right {told} of the distinct orders (e = {self.test.e_value:.3g})."
         if own is not None and own.n and 2 * own.correct > own.n:
             summary += f" As retrieved it stands at slot {(own.index or 0) + 1}, where it is right in {own.correct} of {own.n}."
-        advice = "Use a remedy that was seen to help below; position:first and position:last show what a perfect reranker would give."
+        advice = (
+            "Use a remedy that was seen to help on this case; first and last show what a perfect reranker would give."
+        )
         return self._finding(Status.FAIL, summary, cause, known, advice, end, shape)
 
     def _all_right(self, end: _End, closed_right: bool) -> Finding:
         if closed_right:
-            summary = f"The model knows the answer without any document{self._on_model()}, so the chunks cannot have lost it."
+            summary = (
+                f"The model knows the answer without any document{self._on_model()}, so the chunks cannot have lost it."
+            )
             advice = "Test with a question that only the documents answer."
             return self._finding(Status.UNDETERMINED, summary, Cause.CLOSED_BOOK_KNOWN, (), advice, end)
         failure = self._as_sent_failure()
@@ -351,9 +362,7 @@ class _Test:
     def _fill_curve(self) -> None:
         """Own slot and the quarter slots for a few of the same blocks, so that the curve has its points."""
         taken = {slot.index for slot in self.slots}
-        extra = tuple(
-            slot for slot in arms.named_slots(self.parts, ("own", "q1", "q3")) if slot.index not in taken
-        )
+        extra = tuple(slot for slot in arms.named_slots(self.parts, ("own", "q1", "q3")) if slot.index not in taken)
         if not extra:
             return
         for block, order in enumerate(islice(self._orders(), min(self.blocks, 8))):
@@ -413,7 +422,7 @@ class _Test:
             "reason": end.reason,
             "more_calls": end.more_blocks * len(self.slots) if end.more_blocks else None,
             "own_index": self.parts.own_index,
-            "outcomes": {name: count for name, count in outcome_counts(self._all()).items()},
+            "outcomes": dict(outcome_counts(self._all())),
         }
         return Finding("position", status, summary, evidence, (), cause, also, advice)
 
