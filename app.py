@@ -1,0 +1,10 @@
+"""Home: what lim does, sample complaints ready to run, the last runs."""
+
+from lim_core.ui import shell
+
+shell.open_page("Home")
+
+with shell.guarded():
+    from lim_core.ui.home import show_home
+
+    show_home()

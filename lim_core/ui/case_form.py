@@ -1,0 +1,240 @@
+"""Takes a complaint in: as a form, as pasted JSON or as a file. Says which stages the fields that are there enable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from lim_core.cases import MAX_BYTES, LoadedCase, case_from_json, read_case
+from lim_core.errors import InputError
+from lim_core.types import Case, Json
+from lim_core.ui import views
+from lim_core.ui.words import clip, count
+
+_FORM, _PASTE, _UPLOAD = "Form", "Paste JSON", "Upload a file"
+_SPLIT, _BOXES = "Split a text", "One box each"
+_MAX_BOXES = 60
+_SEPARATORS: Mapping[str, str] = {"a line of ---": "\n---\n", "an empty line": "\n\n", "each line": "\n"}
+
+_EXAMPLE = """{"question": "How long are raw logs kept?",
+ "answers": ["45 days"],
+ "chunks": [{"id": "c1", "text": "..."}, {"id": "c2", "text": "..."}],
+ "gold_ids": ["c2"],
+ "prompt": "the prompt as it was sent",
+ "answer": "what the bot said"}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """Whether a stage has what it needs, and which fields it lacks or would gain from."""
+
+    stage: str
+    ready: bool
+    says: str
+
+
+def take_case() -> LoadedCase | None:
+    """Draw the input and return the case it makes, or None while it is empty.
+
+    Raises:
+        InputError: what was given is no case; the message says which field.
+    """
+    way = st.segmented_control(
+        "Give the complaint as",
+        [_FORM, _PASTE, _UPLOAD],
+        default=_FORM,
+        required=True,
+        key="case-way",
+        persist_state="session",
+    )
+    if way == _PASTE:
+        return _pasted()
+    if way == _UPLOAD:
+        return _uploaded()
+    return _filled()
+
+
+def enabled_stages(case: Case) -> tuple[Enabled, ...]:
+    """What each stage can do with the fields that are there."""
+    sizes = case.context_window is not None or case.usage is not None or case.finish_reason is not None
+    evidence = bool(case.answers or case.gold_ids)
+    lists = case.candidates is not None and case.corpus is not None
+    tests = bool(case.answers) and len(case.chunks) >= 4
+    return (
+        Enabled(
+            "truncation",
+            sizes,
+            "window and usage are there" if sizes else "add the context window or the reported prompt tokens",
+        ),
+        Enabled(
+            "retrieval",
+            evidence,
+            ("all lists are there" if lists else "candidates and corpus (JSON) would tell why it is absent")
+            if evidence
+            else "add the right answers or tick the gold chunk",
+        ),
+        Enabled("assembly", case.prompt is not None, "prompt is there" if case.prompt else "add the prompt as sent"),
+        Enabled(
+            "position",
+            tests,
+            "answers and chunks are there" if tests else "add the right answers and at least 4 chunks",
+        ),
+    )
+
+
+def _pasted() -> LoadedCase | None:
+    text = st.text_area("Case as JSON", key="case-json", height=420, placeholder=_EXAMPLE, persist_state="session")
+    return read_case(text.encode(), "the pasted text") if text and text.strip() else None
+
+
+def _uploaded() -> LoadedCase | None:
+    megabytes = MAX_BYTES // 1_000_000
+    file = st.file_uploader(
+        f"Case file (JSON, up to {megabytes} MB)", type=["json", "jsonl"], key="case-file", max_upload_size=megabytes
+    )
+    # The browser's limits are a courtesy; a page or script may send more.
+    if file is None:
+        return None
+    if file.size > MAX_BYTES:
+        raise InputError(f"The file is larger than {megabytes} MB: cut it down to one case.")
+    data = file.getvalue()
+    loaded = read_case(data, clip(file.name, 80))
+    views.note(f"{file.name}: {count(len(data))} bytes, {count(len(loaded.case.chunks))} chunks.")
+    return loaded
+
+
+def _filled() -> LoadedCase | None:
+    question = _area("Question", "form-question", 70, "What the user asked")
+    answers = _area(
+        "Right answers, one a line",
+        "form-answers",
+        90,
+        "Every wording that counts as right; numbers are read with care",
+    )
+    chunks, gold = _chunks()
+    left, right = st.columns(2)
+    with left:
+        prompt = _area(
+            "Prompt as sent (optional)", "form-prompt", 120, "Shows whether each chunk reached the model whole"
+        )
+    with right:
+        answer = _area("Answer given (optional)", "form-answer", 120, "What the bot said")
+    numbers = _numbers()
+    if not question.strip() and not chunks:
+        return None
+    case: dict[str, Json] = {
+        "id": "from-form",
+        "question": question.strip(),
+        "answers": [row.strip() for row in answers.splitlines() if row.strip()],
+        "chunks": [{"id": f"c{place}", "text": text} for place, text in enumerate(chunks, 1)],
+        "gold_ids": [f"c{place}" for place in gold],
+        "tags": ["form"],
+        **numbers,
+    }
+    if prompt.strip():
+        case["prompt"] = prompt
+    if answer.strip():
+        case["answer"] = answer.strip()
+    return case_from_json(case)
+
+
+def _area(label: str, key: str, height: int, hint: str) -> str:
+    return st.text_area(label, key=key, height=height, placeholder=hint, persist_state="session") or ""
+
+
+def _chunks() -> tuple[list[str], list[int]]:
+    """The chunk texts, best first, and the numbers (from 1) of those ticked as gold."""
+    way = st.segmented_control(
+        "Retrieved chunks, best first",
+        [_SPLIT, _BOXES],
+        default=_SPLIT,
+        required=True,
+        key="form-chunk-way",
+        persist_state="session",
+    )
+    return _boxes() if way == _BOXES else _split()
+
+
+def _split() -> tuple[list[str], list[int]]:
+    choice = st.selectbox(
+        "Chunks are parted by", list(_SEPARATORS), key="form-separator", width=220, persist_state="session"
+    )
+    text = st.text_area(
+        "Chunks",
+        key="form-chunks",
+        height=220,
+        placeholder="Paste the chunks as the retriever returned them, best first",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    separator = _SEPARATORS.get(choice or "", "\n---\n")
+    whole = (text or "").replace("\r\n", "\n")
+    chunks = [part.strip() for part in f"\n{whole}\n".split(separator) if part.strip()]
+    if not chunks:
+        return [], []
+    gold = st.multiselect(
+        f"Gold chunk: the one that holds the answer ({count(len(chunks))} chunks)",
+        list(range(1, min(len(chunks), 500) + 1)),
+        format_func=lambda place: f"{place}: {clip(chunks[place - 1], 70)}" if place <= len(chunks) else str(place),
+        key="form-gold",
+        placeholder="Left open, a single chunk with a right answer is taken",
+        persist_state="session",
+    )
+    return chunks, [place for place in gold if isinstance(place, int) and place <= len(chunks)]
+
+
+def _boxes() -> tuple[list[str], list[int]]:
+    boxes = int(st.session_state.setdefault("form-box-count", 4))
+    chunks: list[str] = []
+    gold: list[int] = []
+    for place in range(1, boxes + 1):
+        left, right = st.columns([6, 1], vertical_alignment="center")
+        with left:
+            text = st.text_area(f"Chunk {place}", key=f"form-box-{place}", height=80, persist_state="session") or ""
+        with right:
+            ticked = st.checkbox("gold", key=f"form-box-gold-{place}", persist_state="session")
+        if text.strip():
+            chunks.append(text.strip())
+            if ticked:
+                gold.append(len(chunks))
+    if boxes < _MAX_BOXES and st.button("Add a chunk", icon=":material/add:", key="form-add"):
+        st.session_state["form-box-count"] = boxes + 1
+        st.rerun()
+    return chunks, gold
+
+
+def _numbers() -> dict[str, Json]:
+    """The optional figures: window, output budget, finish reason, reported prompt tokens, model."""
+    with st.expander("Window, output budget, usage, model (optional)"):
+        left, right = st.columns(2)
+        with left:
+            window = _number("Context window, tokens", "form-window")
+            reported = _number("Prompt tokens the server reported", "form-reported")
+            model = st.text_input("Model that gave the answer", key="form-model", persist_state="session")
+        with right:
+            budget = _number("Max output tokens", "form-budget")
+            reason = st.selectbox(
+                "Finish reason",
+                ["stop", "length", "content_filter", "tool_calls"],
+                index=None,
+                placeholder="not known",
+                key="form-finish",
+                persist_state="session",
+            )
+    given: dict[str, Json] = {
+        "context_window": window,
+        "max_output_tokens": budget,
+        "finish_reason": reason,
+        "usage": None if reported is None else {"prompt_tokens": reported},
+        "model": model.strip() if model and model.strip() else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _number(label: str, key: str) -> int | None:
+    value = st.number_input(
+        label, min_value=1, value=None, step=1, key=key, placeholder="not known", persist_state="session"
+    )
+    return None if value is None else int(value)

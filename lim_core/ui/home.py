@@ -1,0 +1,52 @@
+"""The front page: what lim does, the sample complaints, the last runs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lim_core.runs import RunSettings
+from lim_core.ui import shell, views
+from lim_core.ui.model_form import chosen_model
+from lim_core.ui.running import start_diagnosis
+from lim_core.ui.runs_list import recent_runs
+from lim_core.ui.samples import Sample, list_samples, load_sample
+
+_WHAT = (
+    "A user says the bot answered wrongly, though the document says otherwise. "
+    "lim takes the question, the retrieved chunks and the right answer, runs the stages in order, and names the first one "
+    "that lost the answer: with evidence, an interval, and a remedy that was tried on this very case."
+)
+
+
+def show_home() -> None:
+    """Draw the page."""
+    st.text(_WHAT, width=760)
+    st.page_link(shell.DIAGNOSE.path, label="Diagnose a complaint of your own", icon=shell.DIAGNOSE.icon)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.subheader("Sample complaints", anchor=False)
+        samples = list_samples()
+        if not samples:
+            views.note("The folder data holds no samples.")
+        for place, sample in enumerate(samples):
+            _offer(sample, place)
+    with right:
+        st.subheader("Last runs", anchor=False)
+        recent_runs(8)
+
+
+def _offer(sample: Sample, place: int) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container(gap=None):
+            st.markdown(f"**{views.escape(sample.title)}**")
+            views.note(sample.complaint)
+        if st.button(
+            "Diagnose",
+            key=f"sample-{place}",
+            icon=":material/play_arrow:",
+            help=f"Run the sample {views.escape(sample.title)}",
+        ):
+            choice = chosen_model()
+            loaded = load_sample(sample)
+            settings = RunSettings(model=choice.model, base_url=choice.base_url)
+            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=start_diagnosis(loaded.case, settings, loaded.warnings)))

@@ -1,0 +1,188 @@
+"""Starts diagnoses in the background, shows how far they have come, and opens what they left in the store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from lim_core.errors import InputError
+from lim_core.jobs import JobState
+from lim_core.store.records import RunStatus
+from lim_core.summary import five_lines
+from lim_core.types import Case
+from lim_core.ui import shell, views
+from lim_core.ui.model_form import check_allowed, key_for
+from lim_core.ui.result import outcome_line, show_result
+from lim_core.ui.trials import show_trials
+from lim_core.ui.words import count, duration, stage_words
+
+if TYPE_CHECKING:
+    from lim_core.jobs import JobContext, JobView
+    from lim_core.runs import RunSettings
+    from lim_core.store.records import RunRecord
+
+_ENDED_EARLY = {
+    RunStatus.CANCELLED: "This run was cancelled. What was finished is kept; continuing pays for nothing twice.",
+    RunStatus.INTERRUPTED: "This run was interrupted: its server stopped. What was finished is kept; it can go on from there.",
+    RunStatus.FAILED: "This run ended early. What was finished is kept; mend the cause, then continue.",
+    RunStatus.WAITING: "This run waits for the key of its endpoint: type it on the page Models, then continue.",
+}
+
+
+def start_diagnosis(case: Case, settings: RunSettings, warnings: tuple[str, ...] = ()) -> str:
+    """Start a new run in the background and return its id.
+
+    Raises:
+        ConfigError: its address may not be called from this server.
+        InputError: too many runs are waiting.
+    """
+    from lim_core.runs import new_run_id, run_diagnosis
+
+    run_id, key, store = new_run_id(), _key(settings), shell.store()
+    settings = replace(settings, keyed=key is not None)
+
+    def work(job: JobContext) -> object:
+        return run_diagnosis(
+            case,
+            settings,
+            store=store,
+            run_id=run_id,
+            key=key,
+            warnings=warnings,
+            report=job.report,
+            cancelled=job.cancelled,
+        )
+
+    shell.jobs().start(run_id, work)
+    return run_id
+
+
+def show_run(run_id: str) -> None:
+    """Draw one run: its progress while it goes, then its result, with what can be done with it.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    job = shell.jobs().get(run_id)
+    record = shell.store().run(run_id)
+    if record is None and job is None:
+        raise InputError(f"There is no run {run_id} in this store: it was deleted, or the link is of another server.")
+    if record is not None:
+        views.line(record.question)
+    if job is not None and not job.state.ended:
+        _watch(run_id)
+        return
+    if record is None:
+        if job is not None and job.error:
+            raise InputError(job.error)
+        raise InputError(f"The run {run_id} ended before it was stored: start it again.")
+    _actions(record)
+    if record.status in _ENDED_EARLY:
+        views.caution(f"{_ENDED_EARLY[record.status]} {record.note}".strip())
+    document = shell.store().document(run_id)
+    if document is not None:
+        reading = show_result(document, run_id)
+        if sum(reading.outcomes.values()):
+            views.note(f"All trials: {outcome_line(reading.outcomes)}")
+    show_trials(shell.store(), run_id, run_id)
+
+
+def _continue(run_id: str) -> None:
+    """Go on with a stored run in the background, from where it was."""
+    from lim_core.runs import RunSettings, resume_run
+
+    store = shell.store()
+    key = _key(RunSettings.from_json(store.settings(run_id)))
+
+    def work(job: JobContext) -> object:
+        return resume_run(store, run_id, key=key, report=job.report, cancelled=job.cancelled)
+
+    shell.jobs().start(run_id, work)
+
+
+def _again(run_id: str) -> str:
+    """Start the case of a run anew, with the same settings; returns the new run's id."""
+    from lim_core.runs import RunSettings
+
+    return start_diagnosis(shell.store().case(run_id), RunSettings.from_json(shell.store().settings(run_id)))
+
+
+def _key(settings: RunSettings) -> str | None:
+    """The key for the run's address, where this server may call it."""
+    if settings.base_url is not None:
+        check_allowed(settings.base_url)
+    return key_for(settings.base_url)
+
+
+def _watch(run_id: str) -> None:
+    @st.fragment(run_every="1s")
+    def progress() -> None:
+        job = shell.jobs().get(run_id)
+        if job is None or job.state.ended:
+            st.rerun()
+        _progress(job)
+        label = "Stopping …" if job.cancelling else "Cancel"
+        if st.button(label, icon=":material/stop:", disabled=job.cancelling, key=f"stop-{run_id}"):
+            shell.jobs().cancel(run_id)
+            st.rerun(scope="fragment")
+        views.note("The run goes on when this page is closed; its address leads back to it.")
+
+    progress()
+
+
+def _progress(job: JobView) -> None:
+    progress = job.progress
+    if progress is None:
+        waits = f"Waiting for {count(job.ahead + 1)} other to end" if job.state is JobState.QUEUED else "Starting"
+        st.progress(0.0, text=waits)
+        return
+    share = min(1.0, progress.calls / progress.planned) if progress.planned else 0.0
+    st.progress(share, text=f"**{views.escape(stage_words(progress.stage))}** {views.escape(progress.note)}")
+    cells = [
+        (
+            "calls",
+            f"{count(progress.calls)} of at most {count(progress.planned)}"
+            if progress.planned
+            else count(progress.calls),
+        ),
+        ("prompt tokens", count(progress.prompt_tokens)),
+        ("answer tokens", count(progress.completion_tokens)),
+        ("elapsed", duration(progress.seconds)),
+        ("left, at most", duration(progress.seconds_left)),
+    ]
+    if progress.cost is not None:
+        cells.append(("cost so far", f"{progress.cost:.4f}"))
+    with st.container(horizontal=True, gap="medium"):
+        for label, value in cells:
+            st.metric(label, value, width="content")
+
+
+def _actions(record: RunRecord) -> None:
+    document = shell.store().document(record.id)
+    shared = shell.share(shell.RunLink(run=record.id), st.context.url)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Copy link", icon=":material/link:"):
+            st.code(shared.url, language=None, wrap_lines=True)
+            if shared.loopback:
+                views.note("This address opens on this machine only; the README says how to share runs.")
+        if document is not None:
+            with st.popover("Copy summary", icon=":material/content_copy:"):
+                views.block(five_lines(document, None if shared.loopback else shared.url))
+        if record.status in _ENDED_EARLY and st.button(
+            "Continue", icon=":material/play_arrow:", type="primary", key="continue"
+        ):
+            _continue(record.id)
+            st.rerun()
+        if st.button(
+            "Run again",
+            icon=":material/replay:",
+            key="again",
+            help="A new run of the same case; every call is sent anew.",
+        ):
+            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=_again(record.id)))
+        if st.button("New diagnosis", icon=":material/add:", key="new"):
+            shell.go_to(shell.DIAGNOSE, shell.RunLink())
+    settings = ", ".join(f"{name} {value}" for name, value in record.settings.items() if value is not None)
+    views.note(f"{record.case_id} · {record.created_at:%Y-%m-%d %H:%M} UTC · run {record.id} · {settings}")

@@ -1,0 +1,129 @@
+"""The list of runs: filtered and paged in the store; one run picked, opened, exported, deleted."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import streamlit as st
+
+from lim_core.store.records import RunStatus, RunSummary
+from lim_core.ui import shell, views
+from lim_core.ui.words import CAUSES, cause_words, clip, count, duration
+
+PAGE = 50
+_ALL = "all"
+
+
+def recent_runs(limit: int) -> None:
+    """The last runs as links, for Home."""
+    page = shell.store().runs(limit=limit)
+    if not page.rows:
+        views.note("No runs yet.")
+    for row in page.rows:
+        label = f"{_verdict(row)} · {clip(row.question, 60)}"
+        st.page_link(
+            shell.DIAGNOSE.path,
+            label=views.escape(label),
+            query_params=shell.RunLink(run=row.id).to_query(),
+            width="stretch",
+        )
+
+
+def runs_table() -> str | None:
+    """Draw the filters and the table; returns the id of the run that is picked."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input(
+            "Text in question or case", key="text", bind="query-params", width=260, icon=":material/search:"
+        )
+        cause = st.selectbox(
+            "Cause", [_ALL, *CAUSES], format_func=lambda name: _ALL if name == _ALL else cause_words(name), key="cause",
+            bind="query-params", width=260,
+        )  # fmt: skip
+        status = st.selectbox(
+            "Status", [_ALL, *(item.value for item in RunStatus)], key="status", bind="query-params", width=160
+        )
+    chosen_cause = cause if cause in CAUSES else None
+    chosen_status = status if status in {item.value for item in RunStatus} else None
+    shown = shell.store().runs(limit=PAGE, text=text, cause=chosen_cause, status=chosen_status)
+    if shown.total > PAGE:
+        pages = -(-shown.total // PAGE)
+        number = int(st.number_input(f"Page, of {pages}", 1, pages, key="page", width=140))
+        if number > 1:
+            shown = shell.store().runs(
+                limit=PAGE, offset=(number - 1) * PAGE, text=text, cause=chosen_cause, status=chosen_status
+            )
+    views.note(f"{count(shown.total)} runs. Pick a row to see its result." if shown.total else "No runs match.")
+    if not shown.rows:
+        return None
+    event = st.dataframe(
+        [_cells(row) for row in shown.rows],
+        hide_index=True,
+        key="runs",
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="–",
+        alt="Runs, newest first",
+        column_config={"question": st.column_config.TextColumn(width="large")},
+    )
+    picked = [index for index in event["selection"]["rows"] if 0 <= index < len(shown.rows)]
+    return shown.rows[picked[0]].id if picked else None
+
+
+def run_tools(run_id: str) -> None:
+    """Open, export and delete one run."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Open on Diagnose", icon=":material/open_in_new:", key="open"):
+            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=run_id))
+        st.download_button(
+            "Export JSON",
+            data=lambda: shell.store().export_json(run_id).encode(),
+            file_name=f"lim-{run_id}.json",
+            mime="application/json",
+            icon=":material/download:",
+            on_click="ignore",
+            key="export-json",
+        )
+        st.download_button(
+            "Export Parquet",
+            data=lambda: parquet(run_id),
+            file_name=f"lim-{run_id}.parquet",
+            mime="application/vnd.apache.parquet",
+            icon=":material/download:",
+            on_click="ignore",
+            key="export-parquet",
+            help="The trials, one row each.",
+        )
+        with st.popover("Delete …", icon=":material/delete:"):
+            st.text("Deletes the run, its trials and every call that no other run uses. This cannot be undone.")
+            if st.button("Delete for good", type="primary", key="delete"):
+                shell.jobs().cancel(run_id)
+                shell.jobs().wait(run_id, timeout=20)
+                shell.store().delete(run_id)
+                shell.go_to(shell.RUNS, shell.RunLink())
+
+
+def parquet(run_id: str) -> bytes:
+    """The run's trials as the bytes of a Parquet file."""
+    with tempfile.TemporaryDirectory(prefix="lim-") as folder:
+        path = Path(folder, "trials.parquet")
+        shell.store().export_parquet(run_id, path)
+        return path.read_bytes()
+
+
+def _verdict(row: RunSummary) -> str:
+    return cause_words(row.cause) if row.cause else row.status.value
+
+
+def _cells(row: RunSummary) -> views.Row:
+    return {
+        "started, UTC": f"{row.created_at:%Y-%m-%d %H:%M}",
+        "cause": cause_words(row.cause) if row.cause else None,
+        "status": row.status.value,
+        "question": clip(row.question, 160),
+        "case": row.case_id,
+        "model": row.model,
+        "calls": row.calls,
+        "time": duration(row.seconds),
+        "run": row.id,
+    }

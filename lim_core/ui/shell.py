@@ -1,0 +1,138 @@
+"""Opens every page: its set-up, its navigation, its link, the shared resources, and what happens to errors."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+from lim_core.config import Settings, is_loopback
+from lim_core.errors import InputError, LimError
+from lim_core.jobs import Jobs, where
+from lim_core.store import Store
+from lim_core.ui import views
+
+_log = logging.getLogger("lim")
+_ICON = Path(__file__).with_name("icon.svg")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One page in the navigation."""
+
+    path: str
+    title: str
+    icon: str
+
+
+DIAGNOSE = Room("pages/1_Diagnose.py", "Diagnose", ":material/troubleshoot:")
+RUNS = Room("pages/6_Runs.py", "Runs", ":material/list_alt:")
+MODELS = Room("pages/7_Models.py", "Models", ":material/memory:")
+ROOMS = (Room("app.py", "Home", ":material/home:"), DIAGNOSE, RUNS, MODELS)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLink:
+    """What a link names: a run, a case in it, a slot of that case (0-based)."""
+
+    run: str | None = None
+    case: str | None = None
+    position: int | None = None
+
+    def to_query(self) -> dict[str, str]:
+        """The query parameters of the link; what is not set is left out."""
+        values = {"run": self.run, "case": self.case, "position": self.position}
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> RunLink:
+        """Read a link; parameters that lim does not know are ignored.
+
+        Raises:
+            InputError: an id or a slot that no link of lim's can hold.
+        """
+        run, case, position = query.get("run"), query.get("case"), query.get("position")
+        if run is not None and not _ID.fullmatch(run):
+            raise InputError("This link does not hold a valid run id: copy it again, or find the run on the page Runs.")
+        if case is not None and not 0 < len(case) <= 200:
+            raise InputError(
+                "This link does not hold a valid case id: copy it again, or find the run on the page Runs."
+            )
+        if position is not None and not re.fullmatch(r"\d{1,5}", position, re.ASCII):
+            raise InputError(
+                "This link does not hold a valid position: copy it again, or find the run on the page Runs."
+            )
+        return cls(run, case, None if position is None else int(position))
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A link to hand on, and whether it opens on this machine only."""
+
+    url: str
+    loopback: bool
+
+
+def open_page(title: str) -> None:
+    """Set the page up and draw what all pages share. The first statement of every page."""
+    st.set_page_config(page_title=f"{title} · lim", page_icon=str(_ICON), layout="wide")
+    with st.sidebar:
+        st.markdown("**lim**  \n:gray[first stage that lost the answer]")
+        for room in ROOMS:
+            st.page_link(room.path, label=room.title, icon=room.icon)
+    st.title(title, anchor=False)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def store() -> Store:
+    """The store of this process, opened at its first use; runs that an earlier process left going are marked.
+
+    Raises:
+        StoreError: it cannot be opened; the next use tries again.
+    """
+    opened = Store.open(Settings.from_environment().store_path)
+    opened.mark_interrupted()
+    opened.take_in()
+    return opened
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def jobs() -> Jobs:
+    """The background runs of this process, shared by all sessions."""
+    return Jobs()
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Show errors in one sentence: lim's own as they are, all others in general words, logged without any prompt text."""
+    try:
+        yield
+    except LimError as error:
+        views.problem(str(error))
+    except Exception as error:  # noqa: BLE001 - the shell is where a page's faults end
+        # `where` leaves the message out: it may quote a prompt.
+        _log.error("A page failed: %s", where(error))
+        views.problem("Something went wrong inside lim; the server's log says where. Reload the page to go on.")
+
+
+def share(link: RunLink, address: str | None) -> Shared:
+    """The link under the address that the browser used, for the page Diagnose."""
+    parts = urlsplit(address or "http://localhost:8501/")
+    # The path before the page's name is the base path of a server behind a proxy.
+    base = parts.path.rstrip("/")
+    for room in ROOMS[1:]:
+        base = base.removesuffix(f"/{room.title}")
+    url = urlunsplit((parts.scheme, parts.netloc, f"{base}/{DIAGNOSE.title}", urlencode(link.to_query()), ""))
+    return Shared(url, is_loopback(url))
+
+
+def go_to(room: Room, link: RunLink) -> None:
+    """Switch to another page with the link in its address. Does not return."""
+    st.switch_page(room.path, query_params=link.to_query())

@@ -1,0 +1,102 @@
+"""The front of Diagnose: the case on the left, what it enables and costs on the right, one button."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lim_core.cases import LoadedCase
+from lim_core.errors import InputError
+from lim_core.judges import judges
+from lim_core.runs import RunSettings, preflight
+from lim_core.types import Status
+from lim_core.ui import shell, views
+from lim_core.ui.case_form import enabled_stages, take_case
+from lim_core.ui.model_form import ModelChoice, pick_model
+from lim_core.ui.running import start_diagnosis
+from lim_core.ui.words import SIGNS, count, duration, stage_words
+
+
+def new_diagnosis() -> None:
+    """Draw the form; on the button start the run and go to its address."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        loaded, fault = _take()
+    with right:
+        choice = pick_model("start-model")
+        settings = _settings(choice)
+        if fault:
+            views.caution(fault)
+        if loaded is None:
+            _explain()
+        else:
+            _ready(loaded, settings)
+        if st.button("Diagnose", type="primary", disabled=loaded is None, key="diagnose", width="stretch"):
+            # A disabled button is a courtesy of the browser.
+            if loaded is None:
+                raise InputError("There is no case yet: fill in the question and the chunks.")
+            run_id = start_diagnosis(loaded.case, settings, loaded.warnings)
+            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=run_id))
+
+
+def _take() -> tuple[LoadedCase | None, str]:
+    try:
+        return take_case(), ""
+    except InputError as error:
+        return None, str(error)
+
+
+def _settings(choice: ModelChoice) -> RunSettings:
+    with st.expander("Settings"):
+        names = [entry.name for entry in judges]
+        judge = st.selectbox(
+            "Judge",
+            names,
+            format_func=lambda name: judges[name].title,
+            key="start-judge",
+            help="Decides whether an answer is right.",
+            persist_state="session",
+        )
+        left, right = st.columns(2)
+        calls = left.number_input("Calls, at most", 1, 10_000, 200, key="start-calls", persist_state="session")
+        seed = right.number_input("Seed", 0, 2**31 - 1, 0, key="start-seed", persist_state="session")
+        every = st.checkbox("Run all stages, also once a cause is certain", key="start-all", persist_state="session")
+    return RunSettings(
+        model=choice.model,
+        base_url=choice.base_url,
+        judge=judge if judge in names else names[0],
+        max_calls=int(calls),
+        seed=int(seed),
+        all_stages=every,
+    )
+
+
+def _explain() -> None:
+    st.markdown("**What each field enables**")
+    views.table(
+        [
+            {"field": "question, chunks", "enables": "everything; both are needed"},
+            {"field": "right answers or gold chunk", "enables": "retrieval: is the evidence there"},
+            {"field": "prompt as sent", "enables": "assembly: did each chunk arrive whole"},
+            {"field": "window, usage, finish reason", "enables": "truncation: was the prompt cut"},
+            {"field": "right answers, 4 chunks or more", "enables": "position: does its place matter"},
+            {"field": "candidates, corpus (JSON)", "enables": "retrieval: ranked out, not retrieved or missing"},
+            {"field": "answer given", "enables": "whether the fault comes back"},
+        ],
+        alt="Which field of a case enables which stage",
+    )
+
+
+def _ready(loaded: LoadedCase, settings: RunSettings) -> None:
+    st.markdown("**What this case enables**")
+    for row in enabled_stages(loaded.case):
+        look = SIGNS[Status.PASS if row.ready else Status.SKIPPED]
+        st.markdown(views.sign(look, f"{stage_words(row.stage)} :gray[{row.says}]"))
+    for warning in loaded.warnings:
+        views.note(f"Note: {warning}")
+    cost = preflight(loaded.case, settings)
+    if cost.calls_high:
+        calls = f"{count(cost.calls_low)} to {count(cost.calls_high)} calls"
+        tokens = f"up to {count(cost.prompt_tokens)} prompt tokens"
+        views.line(f"{calls}, {tokens}, about {duration(cost.seconds)} at most.")
+    for said in cost.notes:
+        views.note(said)
