@@ -90,21 +90,20 @@ class Settings:
                     f"The variable {name} named by --api-key-env is not set: set it to the endpoint's key."
                 )
             return key
-        if self.api_key is not None and self._lim_key_belongs_to(origin, source):
+        if self.base_url is not None and origin == origin_of(self.base_url) and self.api_key is not None:
             return self.api_key
-        if origin == OPENAI_ORIGIN or (source is UrlSource.COMMAND_LINE and is_loopback(base_url)):
+        if origin == OPENAI_ORIGIN and self.openai_api_key is not None:
             return self.openai_api_key
-        return None
+        if source is not UrlSource.COMMAND_LINE:
+            return None
+        if self.base_url is None and self.api_key is not None:
+            return self.api_key
+        return self.openai_api_key if is_loopback(base_url) else None
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every key at hand, to be struck out of texts that come from outside."""
         return tuple(key for key in (self.api_key, self.openai_api_key) if key)
-
-    def _lim_key_belongs_to(self, origin: str, source: UrlSource) -> bool:
-        if self.base_url is None:
-            return source is UrlSource.COMMAND_LINE
-        return origin == origin_of(self.base_url)
 
 
 def default_store_path() -> Path:
