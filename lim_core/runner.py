@@ -12,7 +12,7 @@ import random
 import threading
 import time
 import uuid
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
@@ -27,6 +27,9 @@ from lim_core.errors import (
     ParameterRefused,
     RunCancelled,
 )
+from lim_core.lane import Lane, Pace
+from lim_core.prices import Price
+from lim_core.schedule import prefix_first, warm_ups
 from lim_core.types import (
     Budget,
     Call,
@@ -53,22 +56,6 @@ CUT_SHARE = 0.9
 _POLL = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How hard the endpoint is driven. `in_flight` None takes what the model says it works on at once.
-
-    `requests_per_minute` and `tokens_per_minute` (prompt tokens, as estimated from text) are upper limits; None is none.
-    `longest_wait` is the longest Retry-After, in seconds, that is waited out; a longer one stops the run for resuming.
-    """
-
-    in_flight: int | None = None
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    tries: int = 5
-    longest_wait: float = 60.0
-    first_backoff: float = 0.5
-
-
 @dataclass(slots=True)
 class CallTally:
     """What the run has sent so far. `made` counts HTTP requests, retries included; `failed` those that gave no answer."""
@@ -81,8 +68,16 @@ class CallTally:
     cached_prompt_tokens: int = 0
     completion_tokens: int = 0
     usage_unknown: int = 0
+    # Sum over the calls of this run whose price and usage are known; `unpriced` counts the others.
+    spent: float = 0.0
+    unpriced: int = 0
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float | None:
+        """What the run's calls cost; None where any of them has no known price."""
+        return None if self.unpriced or not self.made else self.spent
 
 
 def call_key(endpoint: str, model: str, request: Request, repeat: int) -> str:
@@ -112,6 +107,7 @@ class Runner:
         cache: CallCache | None = None,
         budget: Budget | None = None,
         pace: Pace | None = None,
+        price: Price | None = None,
         share_equal: bool = True,
         cancelled: Callable[[], bool] = lambda: False,
         report: Callable[[Progress], None] = lambda progress: None,
@@ -125,17 +121,20 @@ class Runner:
         self._cache = cache
         self._budget = budget or Budget()
         self._pace = pace or Pace()
+        self._price = price
         self._share_equal = share_equal
         self._cancelled = cancelled
         self._report = report
         self._stopped: LimError | None = None
+        # Whether the endpoint reports cached prompt tokens; None before its first reply.
+        self._caches: bool | None = None
         self._seq = 0
         self._memo: dict[str, Call] = {}
         self._expected: dict[str, int] = {}
         self._depths: dict[str, float | None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._lane: _Lane | None = None
+        self._lane: Lane | None = None
         self._started = time.monotonic()
 
     @property
@@ -175,7 +174,7 @@ class Runner:
         out: SimpleQueue[_Done | _End] = SimpleQueue()
         loop = self._running_loop()
         if self._lane is None:
-            self._lane = _Lane(self._pace, model.slots)
+            self._lane = Lane(self._pace, model.slots)
         future = asyncio.run_coroutine_threadsafe(self._drive(model, trials, out), loop)
         try:
             while True:
@@ -256,6 +255,7 @@ class Runner:
                 completion_tokens=tally.completion_tokens,
                 seconds=spent,
                 seconds_left=left,
+                cost=tally.cost,
             )
         )
 
@@ -274,6 +274,7 @@ class Runner:
         assert lane is not None  # noqa: S101 - set by run() on this runner
         tasks: set[asyncio.Task[None]] = set()
         pending: dict[str, asyncio.Future[Call | None]] = {}
+        keys: defaultdict[int, str] = defaultdict(str)
         idle = asyncio.Event()
         drop = False
 
@@ -284,6 +285,12 @@ class Runner:
             drop = drop or not isinstance(error, BudgetSpent)
             lane.poke()
             idle.set()
+
+        async def place() -> bool:
+            """Take a place in flight; False once the run has stopped."""
+            while self._stopped is None and not lane.try_acquire():
+                await lane.changed()
+            return self._stopped is None
 
         async def one(trial: Trial, request: Request, key: str, waiting: asyncio.Future[Call | None]) -> None:
             call: Call | None = None
@@ -296,6 +303,19 @@ class Runner:
             finally:
                 waiting.set_result(call)
                 lane.release()
+
+        async def after(
+            leader: asyncio.Future[Call | None],
+            trial: Trial,
+            request: Request,
+            key: str,
+            waiting: asyncio.Future[Call | None],
+        ) -> None:
+            await asyncio.shield(leader)
+            if await place():
+                await one(trial, request, key, waiting)
+            else:
+                waiting.set_result(None)
 
         async def follow(trial: Trial, waiting: asyncio.Future[Call | None]) -> None:
             call = await waiting
@@ -323,8 +343,12 @@ class Runner:
                 idle.set()
 
         watcher = asyncio.create_task(watch())
+        warm: dict[int, int] = {}
+        if lane.wide and self._caches is not False:
+            trials = prefix_first(trials)
+            warm = warm_ups(trials)
         try:
-            for trial in trials:
+            for index, trial in enumerate(trials):
                 request = Request(trial.prompt.messages, self._params(trial, model))
                 key = call_key(model.endpoint, model.name, request, trial.repeat)
                 known = (self._memo.get(key) if self._share_equal else None) or (
@@ -338,12 +362,15 @@ class Runner:
                 if key in pending and self._share_equal:
                     start(follow(trial, pending[key]))
                     continue
-                while self._stopped is None and not lane.try_acquire():
-                    await lane.changed()
-                if self._stopped is not None:
+                leader = pending.get(keys[warm[index]]) if index in warm else None
+                if leader is None and not await place():
                     break
+                keys[index] = key
                 pending[key] = asyncio.get_running_loop().create_future()
-                start(one(trial, request, key, pending[key]))
+                if leader is None:
+                    start(one(trial, request, key, pending[key]))
+                else:
+                    start(after(leader, trial, request, key, pending[key]))
             while tasks and not drop:
                 idle.clear()
                 await idle.wait()
@@ -362,7 +389,7 @@ class Runner:
         params |= {name: value for name, value in case.params.items() if name in _CASE_PARAMS and value is not None}
         return params
 
-    async def _call(self, model: Model, request: Request, key: str, repeat: int, lane: _Lane) -> Call:
+    async def _call(self, model: Model, request: Request, key: str, repeat: int, lane: Lane) -> Call:
         """One call with its retries.
 
         Raises:
@@ -420,6 +447,8 @@ class Runner:
         budget, tally = self._budget, self.tally
         if budget.calls is not None and tally.made >= budget.calls:
             raise BudgetSpent(f"The cap of {budget.calls} calls is reached; raise --max-calls and resume to go on.")
+        if budget.money is not None and tally.spent >= budget.money:
+            raise BudgetSpent(f"The cap of {budget.money:g} on money is reached; raise it and resume to go on.")
         if budget.tokens is not None and tally.prompt_tokens + tally.completion_tokens >= budget.tokens:
             raise BudgetSpent(f"The cap of {budget.tokens} tokens is reached; raise it and resume to go on.")
 
@@ -429,6 +458,10 @@ class Runner:
         tally.cached_prompt_tokens += usage.cached_prompt_tokens or 0
         tally.completion_tokens += usage.completion_tokens or 0
         tally.usage_unknown += usage.prompt_tokens is None
+        cost = self._price.cost(usage) if self._price is not None else None
+        tally.spent += cost or 0.0
+        tally.unpriced += cost is None
+        self._caches = usage.cached_prompt_tokens is not None
         tally.seconds += reply.seconds
         tally.latencies.append(reply.seconds)
 
@@ -482,66 +515,3 @@ class _Score:
     verdict: Verdict
     # A fault found in an answer that came back whole, as far as the server says.
     fault: FaultKind | None
-
-
-class _Lane:
-    """How many requests may be in flight, adapting down on 429 and up again, and the per-minute limits.
-
-    Additive increase, multiplicative decrease (Chiu and Jain 1989). Used from the loop thread only.
-    """
-
-    def __init__(self, pace: Pace, slots: int) -> None:
-        self._most = pace.in_flight or slots
-        self._limit = float(self._most)
-        self._flying = 0
-        self._change = asyncio.Event()
-        self._pace = pace
-        self._sent: deque[tuple[float, int]] = deque()
-        self._slowed = 0.0
-        self.answered = 0
-
-    def try_acquire(self) -> bool:
-        """Take a place in flight if there is one."""
-        if self._flying >= int(self._limit):
-            self._change.clear()
-            return False
-        self._flying += 1
-        return True
-
-    async def changed(self) -> None:
-        """Wait until a place may be free, or `poke` is called. One waiter at a time: the loop that sends."""
-        await self._change.wait()
-
-    def release(self) -> None:
-        self._flying -= 1
-        self._change.set()
-
-    def poke(self) -> None:
-        self._change.set()
-
-    def slow_down(self) -> None:
-        # Requests that were in flight together are refused together: one halving for all of them.
-        now = time.monotonic()
-        if now - self._slowed > 1.0:
-            self._slowed = now
-            self._limit = max(1.0, self._limit / 2)
-
-    def speed_up(self) -> None:
-        self.answered += 1
-        self._limit = min(float(self._most), self._limit + 1 / self._limit)
-
-    async def pace(self, tokens: int) -> None:
-        """Wait until the per-minute limits admit a request of this many prompt tokens."""
-        requests, most = self._pace.requests_per_minute, self._pace.tokens_per_minute
-        if requests is None and most is None:
-            return
-        while True:
-            now = time.monotonic()
-            while self._sent and now - self._sent[0][0] >= 60:
-                self._sent.popleft()
-            used = sum(count for _, count in self._sent)
-            room = requests is None or len(self._sent) < requests
-            if room and (most is None or used + tokens <= most or not self._sent):
-                self._sent.append((now, tokens))
-                return
-            await asyncio.sleep(60 - (now - self._sent[0][0]) + 0.01)

@@ -15,7 +15,7 @@ from lim_core.prompts import lay_out
 from lim_core.scores import arm_score, outcome_counts, score_json, unscored_shares
 from lim_core.stages.registry import stages
 from lim_core.stats import fisher_one_sided
-from lim_core.stop_rule import SlotTest
+from lim_core.stop_rule import SlotCount, SlotTest, find_cliff
 from lim_core.types import ArmScore, Bench, Case, Cause, Chunk, Finding, Json, Outcome, Status, Trial, TrialResult
 
 BRACKET_CALLS = 4
@@ -374,7 +374,13 @@ class _Test:
         return self._score(slot) if slot is not None else None
 
     def _shape(self) -> str:
-        return self.test.shape
+        """The test's shape, or a cliff where the wider curve shows one."""
+        scores = [self._score(slot) for slot in self.slots]
+        curve = [
+            SlotCount(score.index or 0, score.distinct, score.correct) for score in scores if score.distinct == score.n
+        ]
+        cliff = find_cliff(curve, effect=self.test.effect, alpha=self.bench.alpha)
+        return self.test.shape if cliff is None else "cliff"
 
     def _orders(self) -> Iterator[tuple[Chunk, ...]]:
         return arms.distractor_orders(self.parts.distractors, self.bench.seed)
@@ -410,14 +416,17 @@ class _Test:
     ) -> Finding:
         points: list[Json] = [score_json(self._score(slot)) for slot in sorted(self.slots, key=lambda slot: slot.index)]
         ran = bool(self.results)
+        gap = self.test.gap_interval
         evidence: dict[str, Json] = {
             "points": points if ran else [],
             "oracle": self._bracket_json("oracle"),
             "closed_book": self._bracket_json("closed-book"),
             "as_sent": self._bracket_json("as-sent"),
             "e_value": self.test.e_value if ran else None,
-            "gap": self.test.gap if ran else None,
-            "shape": shape or ("flat" if end.kind in ("flat",) else "unclear"),
+            "gap": gap.value if gap is not None else None,
+            "gap_low": gap.low if gap is not None else None,
+            "gap_high": gap.high if gap is not None else None,
+            "shape": shape or ("flat" if end.kind == "flat" else "unclear"),
             "blocks": self.blocks,
             "reason": end.reason,
             "more_calls": end.more_blocks * len(self.slots) if end.more_blocks else None,
