@@ -16,8 +16,10 @@ from lim_core.types import Estimate
 # below, resamples are too alike and the interval comes out too narrow (all pairs equal: width zero).
 BOOTSTRAP_UNITS = 30
 BOOTSTRAP_VARIED = 10
-# Shares of the largest allowed bet in the betting interval, evenly weighted.
+# Bets of the betting interval as shares of the largest one, with their weights: the small ones narrow it at large n, the
+# large ones where the observations are nearly all alike.
 _BET_SHARES = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95, 0.999])
+_BET_LOG_WEIGHTS = np.log([0.05, 0.05, 0.05, 0.05, 0.06, 0.06, 0.06, 0.06, 0.08, 0.1, 0.13, 0.25])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def _betting_low(scaled: NDArray[np.float64], counts: NDArray[np.float64], thres
 
     def wealth(mean: float) -> float:
         logs = counts @ np.log(1 - _BET_SHARES[None, :] + _BET_SHARES[None, :] * scaled[:, None] / mean)
-        return float(np.logaddexp.reduce(logs)) - math.log(len(_BET_SHARES))
+        return float(np.logaddexp.reduce(logs + _BET_LOG_WEIGHTS))
 
     tiny = 1e-9
     if wealth(tiny) < threshold:
