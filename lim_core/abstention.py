@@ -19,6 +19,7 @@ from functools import lru_cache
 from lim_core.folding import fold
 from lim_core.wordings import BARE, OFFERS, OPENERS, REFUSALS, STATEMENTS
 
+_LONGEST = 600
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？｡])|\n+")
 
 
@@ -32,7 +33,8 @@ def is_abstention(text: str) -> bool:
     sentences = [part.strip() for part in _SENTENCE.split(flat) if part and part.strip()]
     if len(sentences) > 1 and OPENERS.match(sentences[0]):
         del sentences[0]
-    first, last = sentences[0], sentences[-1]
+    # A decline is short; the cut keeps a reply of one endless line cheap.
+    first, last = sentences[0][:_LONGEST], sentences[-1][-_LONGEST:]
     if _declines(first, _statements()) or _declines(first, _refusals()):
         return not (len(sentences) > 1 and OFFERS.match(sentences[1]))
     return _declines(last, _refusals())

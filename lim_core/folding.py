@@ -27,7 +27,13 @@ _GROUPING_SPACE = re.compile(r"[\u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
 _SWAPS = {"\u2122": " ", "\u2120": " ", "\u02b9": "'", "\u02bb": "'", "\u02bc": "'", "\ua78c": "'"}
 _SWAPS |= {"\u066b": ".", "\u066c": ","}
 _SWAPPED = re.compile(f"[{''.join(_SWAPS)}]")
+# What the rules above could touch; most texts hold none of it, and one look is cheaper than five.
+# The presentation forms are those whose NFKC has vowel points.
+_RARE = re.compile(
+    f"[{_IGNORED}{SUPERSCRIPTS}{OTHER_NUMBERS}{''.join(_SWAPS)}\u00a0\u2009\u202f\ufc5e-\ufc63\ufcf2-\ufcf4\ufe70-\ufe7f]"
+)
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
+_FOREIGN_DIGIT_BLOCKS = re.compile("[\u0660-\u1c59\ua620-\uabf9\U000104a0-\U0001fbf9]")
 # Second halves that compose with what stands before them, though they are no marks: jamo, half-width sound marks.
 _COMPOSING = "\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f\uffa0-\uffdc"
 
@@ -42,7 +48,7 @@ def fold(text: str) -> str:
     """The text in its one spelling; ASCII keeps its length."""
     if text.isascii():
         return text.lower()
-    return _fold(_swap(text))
+    return _fold(_swap(text)) if _RARE.search(text) else _fold_plain(text)
 
 
 def fold_with_offsets(text: str) -> tuple[str, list[tuple[int, int]] | None]:
@@ -106,9 +112,16 @@ def _fold(text: str) -> str:
     if len(parts := _KEPT.split(text)) > 1:
         return "".join(part if index % 2 else _fold(part) for index, part in enumerate(parts))
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text).casefold())
-    text = text.replace("i\u0307", "i").replace("\u0131", "i")
-    return _FOREIGN_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
+    return _fold_plain(_INVISIBLE.sub("", text))
+
+
+def _fold_plain(text: str) -> str:
+    """Fold a text without anything rare in it."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    text = unicodedata.normalize("NFKC", text).replace("i\u0307", "i").replace("\u0131", "i")
+    if _FOREIGN_DIGIT_BLOCKS.search(text):
+        text = _FOREIGN_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
+    return text
 
 
 @lru_cache(maxsize=8192)

@@ -44,6 +44,11 @@ _NEGATIONS = frozenset(
 )
 
 
+# Models that think aloud put it before the reply; one that was cut off while thinking has not replied.
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_CITATION = re.compile(r"(?<=[\w.,;:!?)\]\"'’”])(\s?)\[(\d{1,4}(?:\s?[,;–-]\s?\d{1,4})*)\]")
+
+
 def judge_version(name: str) -> str:
     """Name and version of a judge, for the key of a score.
 
@@ -66,19 +71,25 @@ def check_answers(case: Case) -> None:
 def contains(case: Case, text: str) -> Verdict:
     """Correct where any accepted answer stands in the reply, whatever else it says.
 
-    Case, articles, punctuation and spelling variants do not matter; numbers are compared as values. A reply with no
-    accepted answer that declines is abstained, an empty one is empty.
+    Case, articles, punctuation and spelling variants do not matter; numbers are compared as values. A reasoning block
+    at the start is not part of the reply, and a number in square brackets that can be a citation of a chunk is no
+    answer. A reply with no accepted answer that declines is abstained, an empty one is empty.
 
     Raises:
         InputError: an alias of the case normalises to nothing.
     """
+    check_aliases(case.answers)
+    text = _THOUGHT.sub("", text)
     if is_blank(text):
         return _empty()
-    check_aliases(case.answers)
-    found = find_aliases(case.answers, text)
+    said = _CITATION.sub(lambda mark: _without_citation(mark, len(case.chunks)), text)
+    found = find_aliases(case.answers, said)
     if found:
-        return Verdict(Outcome.CORRECT, f"Contains {_shown(found[0].alias)}{_doubt(found[0], text)}.")
-    return _without_match(case, text)
+        return Verdict(Outcome.CORRECT, f"Contains {_shown(found[0].alias)}{_doubt(found[0], said)}.")
+    verdict = _without_match(case, said)
+    if verdict.outcome is Outcome.WRONG and (cited := find_aliases(case.answers, text)):
+        return Verdict(Outcome.WRONG, f"Holds {_shown(cited[0].alias)} only in what reads as a citation mark.")
+    return verdict
 
 
 @judges.register("liu", title="Liu et al. 2023", order=1)
@@ -125,6 +136,12 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 def _liu_normalise(text: str) -> str:
     bare = text.lower().translate(_PUNCTUATION)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+
+
+def _without_citation(mark: re.Match[str], chunks: int) -> str:
+    """Spaces for a mark whose numbers can all be those of chunks, counted from 1; any other bracket stays."""
+    numbers = re.findall(r"\d+", mark[2])
+    return " " * len(mark[0]) if all(1 <= int(number) <= chunks for number in numbers) else mark[0]
 
 
 def _empty() -> Verdict:

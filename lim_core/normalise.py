@@ -34,6 +34,8 @@ _LITTLE_WORDS = frozenset(
 )
 # Tokens that can stand for other letters in the text, so that their own need not be there.
 _MAPPED = frozenset(["and", "percent", "permille"])
+# So many digits are looked for before a text is taken apart; more would only make the look dear.
+_LOOK = 30
 _OPTIONAL_ARTICLES = " (?:(?:an?|the) )*"
 
 
@@ -53,10 +55,14 @@ class _Needle:
     alias: str
     tokens: tuple[str, ...]
     literal: str
-    pattern: re.Pattern[str]
     words: tuple[str, ...]
     digits: re.Pattern[str] | None
     capitals: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The needle in a row of tokens, articles between its words allowed."""
+        return _compiled(self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +190,6 @@ def _needle(alias: str) -> _Needle | None:
     tokens = tuple(_alias_tokens(alias))
     if not tokens:
         return None
-    body = _OPTIONAL_ARTICLES.join(re.escape(token) for token in tokens)
     words = sorted({t for t in tokens if t.isalpha() and t not in _MAPPED}, key=len, reverse=True)
     number = max((t for t in tokens if t[-1:].isdecimal()), key=len, default=None)
     letters = "".join(character for character in alias if character.isalpha())
@@ -192,17 +197,24 @@ def _needle(alias: str) -> _Needle | None:
         alias=alias,
         tokens=tokens,
         literal=_joined(tokens),
-        pattern=re.compile(f" {body}(?= )"),
         words=tuple(words),
         digits=_digits(number) if number else None,
         capitals=len(tokens) == 1 and tokens[0] in _LITTLE_WORDS and letters.isupper(),
     )
 
 
+@lru_cache(maxsize=4096)
+def _compiled(tokens: tuple[str, ...]) -> re.Pattern[str]:
+    body = _OPTIONAL_ARTICLES.join(re.escape(token) for token in tokens)
+    return re.compile(f" {body}(?= )")
+
+
+@lru_cache(maxsize=4096)
 def _digits(number: str) -> re.Pattern[str]:
     """What any spelling of a number must hold: its digits in order, at most a separator between two."""
     digits = re.sub(r"\D", "", number).lstrip("0") or "0"
-    tail = "" if "." in number else "(?![0-9])"
+    tail = "" if "." in number or len(digits) > _LOOK else "(?![0-9])"
+    digits = digits[:_LOOK]
     return re.compile("(?<![1-9])" + "[.,:'’_ e+−–-]?".join(digits) + tail if digits != "0" else "0")
 
 

@@ -29,18 +29,23 @@ STATEMENTS = (
     r"|addressed|answered|contained|present|discussed|covered)(?: \w+){0,2} (?:in|by|within) (?:the|these"
     r"|this|any of the|your|my)"
     r"(?: \w+){0,3} (?:documents?|passages?|texts?|contexts?|sources?|excerpts?|articles?|materials?"
-    r"|results?|information)\b",
-    r"\b(?:there (?:is|was)|(?:i|we) (?:have|found|see|find)|contains?|provides?|gives?) (?:no|not enough"
+    r"|results?|information)(?=\W*$|[.,;:!?)]| (?:provided|given|about|above|that|you|i|we|for|to|so|and|or)\b)",
+    r"\b(?:there(?: is| was|'s)|(?:i|we) (?:have|found|see|find)|contains?|provides?|gives?) (?:no|not enough"
     r"|insufficient) (?:\w+ )?"
     r"(?:mention|information|answer|data|indication|details?|evidence|reference)"
     r" (?:of|about|on|regarding|concerning|in|available|provided|given|to|as to|that|here|for)\b",
-    r"\b(?:contains?|provides?|gives?|there (?:is|was)|(?:i|we) (?:have|found)) (?:no|not enough|insufficient)"
+    r"\b(?:contains?|provides?|gives?|there(?: is| was|'s)|(?:i|we) (?:have|found)) (?:no|not enough|insufficient)"
     r" (?:\w+ )?(?:information|answer|data)[.!]?$",
     r"^(?:no|not enough|insufficient) (?:\w+ )?(?:information|data|details|evidence|context)"
     r"(?: (?:is|was|about|on|regarding|available|provided|given|found|in the|to)\b|[.!]?$)",
     r"^(?:that|this|the|it)(?: \w+){0,4} (?:is|was|are|were)(?: not|n't) (?:mentioned|specified|stated"
     r"|provided|given|disclosed)[.!]?$",
+    r"\bthere (?:is|was|are|were)(?: not|n't) (?:any|enough|sufficient) (?:\w+ )?"
+    r"(?:information|mention|details?|data|indication|evidence|answer)\b",
+    rf"\b{_EN_DOCUMENTS}(?: \w+){{0,3}}? (?:says?|contains?|mentions?|provides?|gives?|states?) nothing\b",
+    r"^no mention\b",
     # German
+    r"\bsteht (?:\w+ ){0,4}nichts\b|\bkeine (?:informationen|angaben|hinweise|auskunft)[.!]?$",
     r"\b(?:dokument|text|kontext|quelle|abschnitt|auszug|auszugen|passage|unterlage|information)\w*(?: \w+){0,4}"
     r" (?:nicht|kein\w*)(?: \w+){0,5} (?:erwahnt|erwähnt|angegeben|genannt|enthalten|hervor|beantwortet"
     r"|angaben?|information(?:en)?"
@@ -54,7 +59,9 @@ STATEMENTS = (
     # French
     r"\b(?:documents?|textes?|contextes?|passages?|extraits?|sources?|informations?)(?: \w+){0,3} ne (?:le |la |l')?"
     r"(?:mentionn|précis|indiqu|contien|fourni|donn|di|répond|spécifi|permet)\w*(?: \w+)? (?:pas|aucun|rien)",
-    r"\b(?:n'est|n'a) pas (?:été )?(?:mentionn|précis|indiqu|fourni|trouv|spécifi|donn|disponible)\w*",
+    r"\b(?:n'est|n'a) pas (?:été )?(?:mentionn|précis|indiqu|spécifi)\w*",
+    r"\b(?:information|réponse|donnée|détail)s?(?: \w+){0,3} (?:n'est|n'a|ne sont|n'ont) pas (?:été )?"
+    r"(?:fourni|trouv|donn|disponible|présent)\w*",
     r"\baucune? (?:information|mention|réponse|indication|donnée)s?\b(?! n'(?:est|a) à)",
     # Spanish
     r"\b(?:documento|texto|contexto|pasaje|fragmento|fuente|información)s?(?: \w+){0,3} no (?:lo |la )?"
@@ -66,16 +73,22 @@ STATEMENTS = (
     # Portuguese
     r"\b(?:documento|texto|contexto|trecho|passage[mn]|fonte|informaç(?:ão|ões))s?(?: \w+){0,3} não (?:o |a )?"
     r"(?:menciona|especifica|indica|cont[eé]m|contêm|fornece|diz|responde|inclu[ie]|informa|dá|esclarece)m?\b",
-    r"\bnão (?:é|foi|está|são|foram) (?:mencionad|especificad|indicad|fornecid|informad|encontrad|disponíve)\w*",
+    r"\bnão (?:é|foi|está|são|foram) (?:mencionad|especificad|indicad|informad)\w*",
+    r"\b(?:informaç(?:ão|ões)|respostas?|dados|detalhes)(?: \w+){0,3} não (?:é|foi|está|são|foram|estão) "
+    r"(?:fornecid|encontrad|disponíve|presente)\w*",
     r"\bnão (?:há|tenho|existe|encontrei|disponho de)(?: \w+)? (?:informaç(?:ão|ões)|dados|resposta|menção)\b",
     # Italian
     r"\b(?:document[oi]|test[oi]|contest[oi]|pass(?:i|o|aggi|aggio)|font[ei]|estratt[oi]"
     r"|informazioni)(?: \w+){0,3} non (?:lo |la )?"
     r"(?:menzion|specific|indic|conten|contien|forn|dic|rispond|includ|riport|precis)\w*",
-    r"\bnon (?:è|viene|sono|vengono|è stat[oa]) (?:menzionat|specificat|indicat|fornit|riportat|precisat"
-    r"|presente|disponibil)\w*",
+    r"\bnon (?:è|viene|sono|vengono|è stat[oa]) (?:menzionat|specificat|indicat|riportat|precisat"
+    r")\w*",
     r"\bnon (?:ci sono|c'è|ho|ho trovato|trovo|dispongo di)(?: \w+)? (?:informazion[ei]|dati|risposta|menzione)\b",
+    r"\b(?:informazion[ei]|rispost[ae]|dati|dettagli)(?: \w+){0,3} non (?:è|sono|viene|vengono) (?:stat[aei] )?"
+    r"(?:fornit|present|disponibil|contenut)\w*",
+    r"\bnon ho (?:abbastanza|sufficienti) informazioni\b",
     # Dutch
+    r"\b(?:informatie|antwoord|dit|dat) (?:\w+ )?sta(?:at|an) (?:\w+ )?niet in\b",
     r"\b(?:document|tekst|context|passage|bron|fragment|informatie)\w*(?: \w+){0,4} (?:niet|geen)(?: \w+){0,3}?"
     r" ?(?:vermeld|genoemd|gegeven|informatie|antwoord|aangegeven|beschreven|beantwoord)\w*",
     r"\b(?:niet|nergens) (?:vermeld|genoemd|terug te vinden|te vinden|gevonden) (?:\w+ ){0,2}?(?:in|uit)\b",
@@ -86,10 +99,11 @@ STATEMENTS = (
     r"\b(?:dokument|tekst|kontekst|fragment|źródł|materiał)\w*(?: \w+){0,4} nie (?:ma|zawiera|wspomina"
     r"|podaje|określa|mówi|podano"
     r"|wspomniano|znajduje|precyzuje|odpowiada|wynika)\w*",
-    r"\bnie (?:ma|zawiera\w*|znaleziono|znalazłem|znalazłam|posiadam)(?: \w+){0,2} (?:informacji"
+    r"\bnie (?:ma|zawiera\w*|znaleziono|znalazłem|znalazłam|posiadam|mam)(?: \w+){0,2} (?:informacji"
     r"|odpowiedzi|danych|wzmianki)\b",
     r"\bbrak (?:\w+ )?(?:informacji|danych|odpowiedzi)\b",
     # Russian
+    r"\b(?:информаци|сведени|данны|ответ)\w* (?:\w+ ){0,3}(?:отсутству|недостаточно|не хватает)",
     r"\b(?:документ|текст|контекст|отрыв|фрагмент|источник|материал"
     r"|информаци)\w*(?: \w+){0,4} не (?:указан|упомина|упомян|содерж|говор"
     r"|сказан|сообща|дан|привод|уточня|представлен)\w*",
@@ -101,6 +115,7 @@ STATEMENTS = (
     r"|bahsedilm\w+|verilm\w+|içerm\w+|söylenm\w+)",
     r"\b(?:bilgi|cevap|yanit|veri) (?:\w+ )?(?:yok|bulunm\w+|bulamad\w+|verilm\w+|mevcut değil)",
     # Arabic
+    r"(?:المعلومات|المعلومة|الإجابة) (?:\w+ ){0,2}غير (?:متوفرة|متاحة|موجودة|كافية|معروفة|مذكورة)",
     r"(?:لا|لم|ليس|ليست) (?:\w+ ){0,3}?(?:يذكر|تذكر|ذكر|يرد|ترد|تحتوي|يحتوي|توجد|يوجد|تتضمن|يتضمن|يحدد"
     r"|تحدد|توضح|يوضح|تتوفر)"
     r"(?: \w+){0,4} (?:النص|النصوص|المستند|المستندات|الوثيقة|الوثائق|السياق|المعلومات|معلومات|إجابة|المصادر|المقاطع)",
@@ -123,6 +138,7 @@ STATEMENTS = (
 
 REFUSALS = (
     # English
+    r"\bi dont know\b",
     r"\b(?:i|we) (?:do(?:n't| not)|really do(?:n't| not)|honestly do(?:n't| not)) (?:\w+ )?(?:know"
     r"|have (?:\w+ ){0,3}(?:information|answer|data|access"
     r"|details|context))\b",
