@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
+from weakref import WeakSet
 
 from lim_core.backends.address import read_address
 from lim_core.backends.chat import ChatClient
@@ -28,6 +29,8 @@ from lim_core.types import Counter, Json, Reply, Request
 _TIMEOUT = 900.0
 _MOST_THREADS = 8
 _HTTP_THREADS = 16
+# Tokens read between two looks at whether the client is still there: it bounds how long stopping can take.
+_BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class _Running:
 
 
 _servers: dict[_ServerKey, _Running] = {}
+_opened: WeakSet[EmbeddedModel] = WeakSet()
 # Sessions open the model from threads of their own; starting a server twice would map the weights twice.
 _starting = threading.Lock()
 
@@ -90,7 +94,10 @@ class Embedded:
         weights = find_weights(spec.name or os.environ.get("LIM_GGUF") or None)
         template = "" if weights.has_template else plain_template(examples=options.examples)
         running = _serve(weights, template, options)
-        return EmbeddedModel(weights, running, template, options)
+        model = EmbeddedModel(weights, running, template, options)
+        with _starting:
+            _opened.add(model)
+        return model
 
 
 class EmbeddedModel:
@@ -176,6 +183,7 @@ def _start(weights: Weights, template: str, options: EmbeddedOptions) -> _Runnin
     params.n_ctx = options.n_ctx
     params.fit_params = False  # a window that shrinks to fit the memory would change what is measured
     params.n_parallel = 1
+    params.n_batch = _BATCH
     params.swa_full = True  # without it a model with sliding-window layers reuses no prefix
     params.use_jinja = True
     params.chat_template = template
@@ -218,8 +226,14 @@ def _window(root: str, key: str, asked: int) -> int:
 
 
 def stop_servers() -> None:
-    """Stop every embedded server of this process. For the end of the process; models opened before are dead after it."""
+    """Stop every embedded server of this process; models opened before are dead after it.
+
+    For the end of the process: left running, llama.cpp's threads crash it on the way out. Stopping one waits, with the
+    interpreter held, for the request it works on, and only a cut connection makes it drop that request.
+    """
     with _starting:
+        for model in tuple(_opened):
+            model.close()
         _servers.clear()
 
 
