@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lim_core.types import Status
-from lim_core.ui.charts import MAX_BARS, position_chart, remedy_chart, strip_bars, strip_chart
+from lim_core.ui.charts import position_chart, remedy_chart
+from lim_core.ui.prompt_strip import MAX_BARS, strip_bars, strip_chart
 from lim_core.ui.reading import AssemblyRow, ChunkRow, Reading, read_document
 from lim_core.ui.strip import assembly_rows, evidence_rows, position_rows
 

@@ -18,6 +18,13 @@ _SPLIT, _BOXES = "Split a text", "One box each"
 _MAX_BOXES = 60
 _SEPARATORS: Mapping[str, str] = {"a line of ---": "\n---\n", "an empty line": "\n\n", "each line": "\n"}
 
+_WANTS: Mapping[str, str] = {
+    "truncation": "the context window, the reported prompt tokens or the finish reason",
+    "retrieval": "the right answers, or tick the gold chunk",
+    "assembly": "the prompt as sent",
+    "position": "the right answers and at least 4 chunks",
+}
+
 _EXAMPLE = """{"question": "How long are raw logs kept?",
  "answers": ["45 days"],
  "chunks": [{"id": "c1", "text": "..."}, {"id": "c2", "text": "..."}],
@@ -56,31 +63,25 @@ def take_case() -> LoadedCase | None:
     return _filled()
 
 
-def enabled_stages(case: Case) -> tuple[Enabled, ...]:
-    """What each stage can do with the fields that are there."""
-    sizes = case.context_window is not None or case.usage is not None or case.finish_reason is not None
-    evidence = bool(case.answers or case.gold_ids)
+def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
+    """What each stage can do with the fields that are there; without a case, what each stage wants."""
+    if case is None:
+        return tuple(Enabled(stage, False, wants) for stage, wants in _WANTS.items())
     lists = case.candidates is not None and case.corpus is not None
-    tests = bool(case.answers) and len(case.chunks) >= 4
-    return (
-        Enabled(
-            "truncation",
-            sizes,
-            "window and usage are there" if sizes else "add the context window or the reported prompt tokens",
-        ),
-        Enabled(
-            "retrieval",
-            evidence,
-            ("all lists are there" if lists else "candidates and corpus (JSON) would tell why it is absent")
-            if evidence
-            else "add the right answers or tick the gold chunk",
-        ),
-        Enabled("assembly", case.prompt is not None, "prompt is there" if case.prompt else "add the prompt as sent"),
-        Enabled(
-            "position",
-            tests,
-            "answers and chunks are there" if tests else "add the right answers and at least 4 chunks",
-        ),
+    found = {
+        "truncation": case.context_window is not None or case.usage is not None or case.finish_reason is not None,
+        "retrieval": bool(case.answers or case.gold_ids),
+        "assembly": case.prompt is not None,
+        "position": bool(case.answers) and len(case.chunks) >= 4,
+    }
+    has = {
+        "truncation": "window or usage is there",
+        "retrieval": "all lists are there" if lists else "candidates and corpus (in JSON) would say why it is absent",
+        "assembly": "the prompt is there",
+        "position": "answers and chunks are there",
+    }
+    return tuple(
+        Enabled(stage, ready, has[stage] if ready else f"add {_WANTS[stage]}") for stage, ready in found.items()
     )
 
 
@@ -146,21 +147,25 @@ def _area(label: str, key: str, height: int, hint: str) -> str:
 
 def _chunks() -> tuple[list[str], list[int]]:
     """The chunk texts, best first, and the numbers (from 1) of those ticked as gold."""
-    way = st.segmented_control(
-        "Retrieved chunks, best first",
-        [_SPLIT, _BOXES],
-        default=_SPLIT,
-        required=True,
-        key="form-chunk-way",
-        persist_state="session",
-    )
-    return _boxes() if way == _BOXES else _split()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        way = st.segmented_control(
+            "Retrieved chunks, best first",
+            [_SPLIT, _BOXES],
+            default=_SPLIT,
+            required=True,
+            key="form-chunk-way",
+            persist_state="session",
+        )
+        separator = ""
+        if way != _BOXES:
+            choice = st.selectbox(
+                "Parted by", list(_SEPARATORS), key="form-separator", width=180, persist_state="session"
+            )
+            separator = _SEPARATORS.get(choice or "", "\n---\n")
+    return _split(separator) if separator else _boxes()
 
 
-def _split() -> tuple[list[str], list[int]]:
-    choice = st.selectbox(
-        "Chunks are parted by", list(_SEPARATORS), key="form-separator", width=220, persist_state="session"
-    )
+def _split(separator: str) -> tuple[list[str], list[int]]:
     text = st.text_area(
         "Chunks",
         key="form-chunks",
@@ -169,7 +174,6 @@ def _split() -> tuple[list[str], list[int]]:
         label_visibility="collapsed",
         persist_state="session",
     )
-    separator = _SEPARATORS.get(choice or "", "\n---\n")
     whole = (text or "").replace("\r\n", "\n")
     chunks = [part.strip() for part in f"\n{whole}\n".split(separator) if part.strip()]
     if not chunks:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import streamlit as st
 
 from lim_core.types import Json, Status
 from lim_core.ui import views
-from lim_core.ui.charts import position_chart, remedy_chart, strip_chart
+from lim_core.ui.charts import position_chart, remedy_chart
 from lim_core.ui.fixes import code_for
+from lim_core.ui.prompt_strip import strip_chart
 from lim_core.ui.reading import Reading, RemedyRow, read_document
 from lim_core.ui.strip import also_line, assembly_rows, position_rows, stage_strip
 from lim_core.ui.words import (
@@ -24,6 +26,8 @@ from lim_core.ui.words import (
     points,
 )
 
+# The longest opening of a summary that reads as a title, in characters.
+_TITLE = 80
 _CAUSE_STATUS = {
     "NO_FAULT_FOUND": Status.PASS,
     "UNDETERMINED": Status.UNDETERMINED,
@@ -45,6 +49,22 @@ def show_result(document: Mapping[str, Json], key: str) -> Reading:
 def cause_status(cause: str) -> Status:
     """The status whose sign a cause is shown with."""
     return _CAUSE_STATUS.get(cause, Status.FAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The verdict for the eye: the cause in a few words, then the sentence."""
+
+    title: str
+    text: str
+
+
+def headline(reading: Reading) -> Headline:
+    """The summary's own opening words as the title; where it has none, the cause in plain words."""
+    opening, colon, rest = reading.summary.partition(": ")
+    if colon and len(opening) <= _TITLE and rest.strip():
+        return Headline(opening, rest[0].upper() + rest[1:])
+    return Headline(cause_words(reading.cause), reading.summary)
 
 
 def rests_on(reading: Reading) -> str:
@@ -69,8 +89,9 @@ def rests_on(reading: Reading) -> str:
 def _verdict(reading: Reading) -> None:
     look = SIGNS[cause_status(reading.cause)]
     with st.container(border=True, gap="xsmall"):
-        st.header(views.sign(look, views.escape(cause_words(reading.cause))), anchor=False)
-        views.line(reading.summary)
+        said = headline(reading)
+        st.header(views.sign(look, views.escape(said.title)), anchor=False)
+        views.line(said.text)
         views.note(f"{reading.cause} · rests on {rests_on(reading)}")
         if reading.also:
             views.note(also_line(reading))

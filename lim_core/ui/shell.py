@@ -82,9 +82,9 @@ class Shared:
 
 def open_page(title: str) -> None:
     """Set the page up and draw what all pages share. The first statement of every page."""
-    st.set_page_config(page_title=f"{title} · lim", page_icon=str(_ICON), layout="wide")
+    st.set_page_config(page_title=f"{title} · lim", page_icon=str(_ICON), layout="wide", initial_sidebar_state=220)
     with st.sidebar:
-        st.markdown("**lim**  \n:gray[first stage that lost the answer]")
+        st.markdown("**lim**  \n:small[:gray[where the answer was lost]]")
         for room in ROOMS:
             st.page_link(room.path, label=room.title, icon=room.icon)
     st.title(title, anchor=False)

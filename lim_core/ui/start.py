@@ -8,7 +8,7 @@ from lim_core.cases import LoadedCase
 from lim_core.errors import InputError
 from lim_core.judges import judges
 from lim_core.runs import RunSettings, preflight
-from lim_core.types import Status
+from lim_core.types import Case, Status
 from lim_core.ui import shell, views
 from lim_core.ui.case_form import enabled_stages, take_case
 from lim_core.ui.model_form import ModelChoice, pick_model
@@ -26,10 +26,9 @@ def new_diagnosis() -> None:
         settings = _settings(choice)
         if fault:
             views.caution(fault)
-        if loaded is None:
-            _explain()
-        else:
-            _ready(loaded, settings)
+        _enabled(None if loaded is None else loaded.case)
+        if loaded is not None:
+            _cost(loaded, settings)
         if st.button("Diagnose", type="primary", disabled=loaded is None, key="diagnose", width="stretch"):
             # A disabled button is a courtesy of the browser.
             if loaded is None:
@@ -70,27 +69,15 @@ def _settings(choice: ModelChoice) -> RunSettings:
     )
 
 
-def _explain() -> None:
-    st.markdown("**What each field enables**")
-    views.table(
-        [
-            {"field": "question, chunks", "enables": "everything; both are needed"},
-            {"field": "right answers or gold chunk", "enables": "retrieval: is the evidence there"},
-            {"field": "prompt as sent", "enables": "assembly: did each chunk arrive whole"},
-            {"field": "window, usage, finish reason", "enables": "truncation: was the prompt cut"},
-            {"field": "right answers, 4 chunks or more", "enables": "position: does its place matter"},
-            {"field": "candidates, corpus (JSON)", "enables": "retrieval: ranked out, not retrieved or missing"},
-            {"field": "answer given", "enables": "whether the fault comes back"},
-        ],
-        alt="Which field of a case enables which stage",
-    )
+def _enabled(case: Case | None) -> None:
+    with st.container(gap="xsmall"):
+        st.markdown("**What each stage needs**" if case is None else "**What this case enables**")
+        for row in enabled_stages(case):
+            look = SIGNS[Status.PASS if row.ready else Status.SKIPPED]
+            st.markdown(views.sign(look, f"{stage_words(row.stage)} :gray[{row.says}]"))
 
 
-def _ready(loaded: LoadedCase, settings: RunSettings) -> None:
-    st.markdown("**What this case enables**")
-    for row in enabled_stages(loaded.case):
-        look = SIGNS[Status.PASS if row.ready else Status.SKIPPED]
-        st.markdown(views.sign(look, f"{stage_words(row.stage)} :gray[{row.says}]"))
+def _cost(loaded: LoadedCase, settings: RunSettings) -> None:
     for warning in loaded.warnings:
         views.note(f"Note: {warning}")
     cost = preflight(loaded.case, settings)

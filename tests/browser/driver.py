@@ -1,0 +1,79 @@
+"""Starts and stops the app, and opens browsers on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class App:
+    """The app as a process; `stop` and `start` keep its port and its store."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "lim.duckdb"
+
+    def start(self) -> None:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("LIM_", "OPENAI_"))}
+        environ |= {"LIM_STORE": str(self.store), "HOME": str(self.folder), "HF_HUB_OFFLINE": "1"}
+        log = (self.folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)],
+            cwd=ROOT, env=environ, stdout=log, stderr=log,
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1) as reply:  # noqa: S310
+                    if reply.status == 200:
+                        return
+            except OSError:
+                time.sleep(0.2)
+        raise AssertionError((self.folder / "log").read_text("utf-8"))
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(20)
+            self.process = None
+
+
+@dataclass
+class Visit:
+    """One browser of its own with what it asked for and what went wrong in it."""
+
+    context: BrowserContext
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Wait until the script has run and nothing moves any more."""
+        self.page.wait_for_selector("h1", timeout=60_000)
+        self.page.wait_for_function(
+            "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'",
+            timeout=120_000,
+        )
+        self.page.wait_for_timeout(400)
