@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lim_core.backends.address import Address, read_address
 from lim_core.backends.chat import ChatClient
@@ -98,11 +98,6 @@ class EndpointModel:
     async def complete(self, request: Request) -> Reply:
         """Send one HTTP request, without retries; see `ChatClient.send` for what it raises."""
         return await self.chat.send(request)
-
-    def with_window(self, context_window: int | None, *, server_tokens: bool) -> EndpointModel:
-        """The same model with what a connection test has found out."""
-        options = replace(self.options, context_window=context_window, server_tokens=server_tokens)
-        return EndpointModel(self.chat, options)
 
     def close(self) -> None:
         """Close the connections. Idempotent."""

@@ -81,6 +81,10 @@ def read_options(kind: type[O], given: Mapping[str, Json], backend: str) -> O:
 
 
 def _typed(name: str, value: Json, hint: object, backend: str) -> Json:
+    if hint == tuple[str, ...]:
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"Option {name} of backend {backend} must be a list of texts, not {value!r}.")
     accepted = get_args(hint) or (hint,)
     for kind in accepted:
         # bool is an int to Python, but `n_ctx: true` is a mistake.

@@ -1,0 +1,306 @@
+"""The connection test: where requests go, what answers, and what it reports. It never raises; what failed is in the Probe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lim_core.backends.address import Address, read_address
+from lim_core.backends.faults import Sent, from_network, from_status
+from lim_core.backends.openai_compat import check_key
+from lim_core.backends.registry import ModelSpec, backends
+from lim_core.backends.server_tokens import ServerCounter
+from lim_core.errors import ConfigError, EndpointError, LimError, ParameterRefused
+from lim_core.types import Message, Model, Reply, Request
+
+if TYPE_CHECKING:
+    import httpx2
+
+_TRIES = 6  # one call, and one more for each parameter that may have to go
+_LIST_TIMEOUT = 15.0
+_QUESTION = (Message("user", "Question: Which word comes after one, two, three?\nAnswer:"),)
+# Where servers name the window in their model list: vLLM, LM Studio, OpenRouter and Together, Groq, Mistral.
+_WINDOW_FIELDS = ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a connection test found. None is unknown; `error` is one sentence, None where a call was answered.
+
+    `spec` is the spec to go on with: the address that answered, and the window and tokenizer that were found.
+    `seconds` is the latency of the one timed call.
+    """
+
+    spec: ModelSpec
+    final_url: str
+    models: tuple[str, ...] = ()
+    reply: str | None = None
+    seconds: float | None = None
+    usage_reported: bool | None = None
+    cached_tokens_reported: bool | None = None
+    context_window: int | None = None
+    server_tokens: bool = False
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+
+
+def test_connection(spec: ModelSpec, key: str | None = None) -> Probe:
+    """List the models, send one timed call, and find out what the endpoint reports. Never raises a LimError."""
+    try:
+        if spec.backend != "openai-compat":
+            return _try_local(spec, key)
+        return _try_endpoint(spec, check_key(key), read_address(spec.base_url))
+    except LimError as error:
+        return Probe(spec, spec.base_url or spec.backend, error=str(error))
+
+
+# pytest collects what is called test_*; this is not one.
+test_connection.__test__ = False  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """A model list, or the error in its place."""
+
+    address: Address
+    entries: tuple[Mapping[str, object], ...] | None
+    failure: LimError | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(str(entry["id"]) for entry in self.entries or () if "id" in entry)
+
+
+@dataclass
+class _Site:
+    """Plain GET and POST beside the chat client: same origin, same key, no proxy on loopback."""
+
+    http: httpx2.Client
+    key: str | None = field(repr=False)
+
+    def get(self, url: str) -> object:
+        """JSON of a GET, or None where there is none."""
+        return self._json("GET", url, None)
+
+    def post(self, url: str, body: Mapping[str, object]) -> object:
+        """JSON of a POST, or None where there is none."""
+        return self._json("POST", url, body)
+
+    def list_models(self, address: Address) -> _Listing:
+        import httpx2
+
+        sent = Sent("the model list", address.url, (), self.key)
+        try:
+            response = self.http.get(f"{address.url}/models", params=list(address.query))
+            if response.status_code != 200:
+                return _Listing(address, None, from_status(response.status_code, response.headers, response.text, sent))
+            body = response.json()
+        except httpx2.HTTPError as error:
+            return _Listing(address, None, from_network(error, sent))
+        except ValueError:
+            return _Listing(address, None, ConfigError(f"{address.url}/models is no model list: check the base URL."))
+        data = body.get("data") if isinstance(body, dict) else body
+        if not isinstance(data, list):
+            return _Listing(address, None, ConfigError(f"{address.url}/models is no model list: check the base URL."))
+        return _Listing(address, tuple(entry for entry in data if isinstance(entry, dict)), None)
+
+    def _json(self, method: str, url: str, body: Mapping[str, object] | None) -> object:
+        import httpx2
+
+        try:
+            response = self.http.request(method, url, json=body) if body is not None else self.http.get(url)
+            return response.json() if response.status_code == 200 else None
+        except (httpx2.HTTPError, ValueError):
+            return None  # asked on the off-chance: most servers have no such path
+
+
+def _try_local(spec: ModelSpec, key: str | None) -> Probe:
+    model = backends[spec.backend].part.open(spec, key)
+    try:
+        answered = _call(model)
+        return replace(
+            _report(Probe(spec, model.endpoint, models=(model.name,)), answered),
+            context_window=model.context_window,
+            server_tokens=isinstance(model.counter, ServerCounter),
+        )
+    finally:
+        model.close()
+
+
+def _try_endpoint(spec: ModelSpec, key: str | None, address: Address) -> Probe:
+    import httpx2
+
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    if address.azure and key is not None:
+        headers["api-key"] = key
+    with httpx2.Client(
+        trust_env=not address.loopback, timeout=_LIST_TIMEOUT, headers=headers, follow_redirects=False
+    ) as http:
+        site = _Site(http, key)
+        listing = _find(site, address)
+        warnings = _warn(listing.address, key)
+        if listing.address != address:
+            warnings += (f"{address.url} does not answer; {listing.address.url} does, and is used.",)
+        found = replace(spec, base_url=_with_query(listing.address))
+        probe = Probe(found, f"{listing.address.url}/chat/completions", listing.names, warnings=warnings)
+        if isinstance(listing.failure, EndpointError) or _is_final(listing.failure):
+            return replace(probe, error=str(listing.failure))
+        name = spec.name or (listing.names[0] if len(listing.names) == 1 else None)
+        if name is None:
+            some = f" It offers {', '.join(listing.names[:8])}." if listing.names else ""
+            return replace(probe, error=f"Name the model to test.{some}")
+        return _try_model(site, replace(probe, spec=replace(found, name=name)), listing, name, key)
+
+
+def _try_model(site: _Site, probe: Probe, listing: _Listing, name: str, key: str | None) -> Probe:
+    root = listing.address.root
+    model = backends["openai-compat"].part.open(probe.spec, key)
+    try:
+        answered = _call(model)
+    except LimError as error:
+        return replace(probe, error=str(error))
+    finally:
+        model.close()
+    probe = _report(probe, answered)
+    hosted = listing.address.azure or listing.address.host == "api.openai.com"
+    window = _window_in_list(listing.entries or (), name)
+    server_tokens = False
+    if not hosted:
+        ollama = isinstance(version := site.get(f"{root}/api/version"), dict) and "version" in version
+        if ollama:
+            window = _window_of_ollama(site.get(f"{root}/api/ps"), name) or window
+            probe = replace(probe, warnings=(*probe.warnings, _about_ollama(name, window)))
+        else:
+            window = _window_in_props(site.get(f"{root}/props")) or window
+            window = window or _window_of_lm_studio(site.get(f"{root}/api/v0/models"), name)
+            server_tokens = _counts_tokens(site, root)
+    options = dict(probe.spec.options)
+    options.setdefault("context_window", window)
+    options.setdefault("server_tokens", server_tokens)
+    if answered.usage.prompt_tokens is None:
+        note = "It reports no token usage, so a silently cut prompt cannot be seen."
+        probe = replace(probe, warnings=(*probe.warnings, note))
+    return replace(
+        probe,
+        spec=replace(probe.spec, options={name: value for name, value in options.items() if value is not None}),
+        context_window=window,
+        server_tokens=server_tokens,
+    )
+
+
+def _call(model: Model) -> Reply:
+    """One answered call; parameters that are refused cost another try."""
+
+    async def call() -> Reply:
+        for _ in range(_TRIES - 1):
+            try:
+                return await model.complete(Request(_QUESTION, model.default_params))
+            except ParameterRefused:
+                continue
+        return await model.complete(Request(_QUESTION, model.default_params))
+
+    return asyncio.run(call())
+
+
+def _report(probe: Probe, reply: Reply) -> Probe:
+    return replace(
+        probe,
+        reply=reply.text,
+        seconds=reply.seconds,
+        usage_reported=reply.usage.prompt_tokens is not None,
+        cached_tokens_reported=reply.usage.cached_prompt_tokens is not None,
+    )
+
+
+def _find(site: _Site, address: Address) -> _Listing:
+    """The listing of the address as given, or of the same with `/v1` put on or taken off where only that answers."""
+    given = site.list_models(address)
+    if given.entries is not None or isinstance(given.failure, EndpointError) or _is_final(given.failure):
+        return given
+    other = address.root if address.url.endswith("/v1") else f"{address.url}/v1"
+    changed = site.list_models(replace(address, url=other))
+    return changed if changed.entries is not None or _is_final(changed.failure) else given
+
+
+def _is_final(failure: LimError | None) -> bool:
+    """Whether a failed listing settles the matter: the key, the host or the line is wrong, not merely the path."""
+    words = "" if failure is None else str(failure)
+    return isinstance(failure, ConfigError) and any(
+        sign in words
+        for sign in ("refuses the key", "wants a key", "There is no host", "No secure connection", "redirects to")
+    )
+
+
+def _warn(address: Address, key: str | None) -> tuple[str, ...]:
+    warnings: list[str] = []
+    if address.exposed and key is not None:
+        warnings.append(
+            f"{address.url} is not encrypted: the key and every document cross the network readable. Use https."
+        )
+    if address.azure and "/deployments/" in address.url and not any(name == "api-version" for name, _ in address.query):
+        warnings.append(
+            "This Azure address needs ?api-version=..., or use https://RESOURCE.openai.azure.com/openai/v1."
+        )
+    return tuple(warnings)
+
+
+def _with_query(address: Address) -> str:
+    query = "&".join(f"{name}={value}" for name, value in address.query)
+    return f"{address.url}?{query}" if query else address.url
+
+
+def _window_in_list(entries: Sequence[Mapping[str, object]], name: str) -> int | None:
+    for entry in entries:
+        if entry.get("id") != name and name not in _texts(entry.get("aliases")):
+            continue
+        meta = entry.get("meta")
+        sizes = [entry.get(field_) for field_ in _WINDOW_FIELDS]
+        # llama-server: the window it was started with; what the model was trained for says nothing about it.
+        sizes += [meta.get("n_ctx")] if isinstance(meta, dict) else []
+        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+    return None
+
+
+def _window_in_props(props: object) -> int | None:
+    settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+    size = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _window_of_lm_studio(listing: object, name: str) -> int | None:
+    data = listing.get("data") if isinstance(listing, dict) else None
+    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+    return _window_in_list(entries, name)
+
+
+def _window_of_ollama(running: object, name: str) -> int | None:
+    """The window of the loaded model, where this version of Ollama names it."""
+    models = running.get("models") if isinstance(running, dict) else None
+    for entry in models if isinstance(models, list) else []:
+        names = {entry.get("name"), entry.get("model")} if isinstance(entry, dict) else set()
+        size = entry.get("context_length") if names & {name, f"{name}:latest"} else None
+        if isinstance(size, int) and size > 0:
+            return size
+    return None
+
+
+def _about_ollama(name: str, window: int | None) -> str:
+    now = f" (now {window} tokens)" if window else ""
+    return (
+        f"Ollama cuts longer prompts without a word at its num_ctx{now} and ignores num_ctx sent to /v1: set it with "
+        f"OLLAMA_CONTEXT_LENGTH, or in a Modelfile: FROM {name}, PARAMETER num_ctx 16384."
+    )
+
+
+def _counts_tokens(site: _Site, root: str) -> bool:
+    """Whether the server has llama.cpp's `/tokenize` and `/apply-template`."""
+    counted = site.post(f"{root}/tokenize", {"content": "one two", "add_special": False})
+    tokens = counted.get("tokens") if isinstance(counted, dict) else None
+    laid_out = site.post(f"{root}/apply-template", {"messages": [{"role": "user", "content": "one"}]})
+    return isinstance(tokens, list) and isinstance(laid_out, dict) and isinstance(laid_out.get("prompt"), str)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
