@@ -25,12 +25,12 @@ _KEPT = re.compile(f"([{SUPERSCRIPTS}{OTHER_NUMBERS}])")
 _GROUPING_SPACE = re.compile(r"[\u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
 # One character for one. NFKC would glue the trade mark to its word; modifier apostrophes are letters to Unicode.
 _SWAPS = {"\u2122": " ", "\u2120": " ", "\u02b9": "'", "\u02bb": "'", "\u02bc": "'", "\ua78c": "'"}
-_SWAPS |= {"\u066b": ".", "\u066c": ","}
+_SWAPS |= {"\u0374": "'", "\u066b": ".", "\u066c": ","}
 _SWAPPED = re.compile(f"[{''.join(_SWAPS)}]")
 # What the rules above could touch; most texts hold none of it, and one look is cheaper than five.
 # The presentation forms are those whose NFKC has vowel points.
 _RARE = re.compile(
-    f"[{_IGNORED}{SUPERSCRIPTS}{OTHER_NUMBERS}{''.join(_SWAPS)}\u00a0\u2009\u202f\ufc5e-\ufc63\ufcf2-\ufcf4\ufe70-\ufe7f]"
+    f"[{_IGNORED}{SUPERSCRIPTS}{OTHER_NUMBERS}{''.join(_SWAPS)}\u00a0\u2009\u202f\ufb1d-\ufdff\ufe70-\ufe7f]"
 )
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _FOREIGN_DIGIT_BLOCKS = re.compile("[\u0660-\u1c59\ua620-\uabf9\U000104a0-\U0001fbf9]")
@@ -73,10 +73,10 @@ def is_blank(text: str) -> bool:
     return not _INVISIBLE.sub("", text).strip()
 
 
-@lru_cache(maxsize=1)
-def mark_ranges() -> str:
-    """Every combining mark, as the inside of a character class (the re module has no class for them)."""
-    return _ranges(c for c in range(0x300, _LAST) if unicodedata.category(chr(c))[0] == "M")
+@lru_cache(maxsize=2)
+def mark_ranges(last: int = _LAST) -> str:
+    """Every combining mark below `last`, as the inside of a character class (the re module has no class for them)."""
+    return _ranges(c for c in range(0x300, last) if unicodedata.category(chr(c))[0] == "M")
 
 
 @lru_cache(maxsize=1)
@@ -99,7 +99,8 @@ def _ranges(codes: Iterable[int]) -> str:
 
 @lru_cache(maxsize=1)
 def _clusters() -> re.Pattern[str]:
-    follows = f"[{mark_ranges()}{_COMPOSING}{_IGNORED}]"
+    # Here the marks of rare scripts count too: normalisation puts marks in order.
+    follows = f"[{mark_ranges(0x20000)}{_COMPOSING}{_IGNORED}]"
     return re.compile(f"([\\x00-\\x7f]+)(?!{follows})|(?s:.){follows}*")
 
 
@@ -118,7 +119,7 @@ def _fold(text: str) -> str:
 def _fold_plain(text: str) -> str:
     """Fold a text without anything rare in it."""
     text = unicodedata.normalize("NFKC", text).casefold()
-    text = unicodedata.normalize("NFKC", text).replace("i\u0307", "i").replace("\u0131", "i")
+    text = unicodedata.normalize("NFKC", text).replace("\u0131", "i").replace("i\u0307", "i")
     if _FOREIGN_DIGIT_BLOCKS.search(text):
         text = _FOREIGN_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
     return text

@@ -161,7 +161,7 @@ def _without_match(case: Case, text: str) -> Verdict:
 
 def _doubt(match: Match, text: str) -> str:
     """A remark for the reader where the match may not be meant as the answer; the outcome stays."""
-    before = normalise(re.split(r"[.!?。;:]\s", text[: match.start])[-1]).split()[-3:]
+    before = normalise(re.split(r"[.!?。;:]\s", text[max(0, match.start - 200) : match.start])[-1]).split()[-3:]
     if any(word in _NEGATIONS for word in before):
         return ", but right after a negation: read it"
     if is_abstention(text):

@@ -50,9 +50,10 @@ def token_pattern() -> re.Pattern[str]:
     letter = rf"[^\W\d_{_UNSPACED}{SUPERSCRIPTS}{OTHER_NUMBERS}]"
     # Spelt out, because one class is matched much faster than an alternation of two.
     in_word = f"[{letter_ranges(_UNSPACED)}{mark_ranges()}]"
+    # Repeats that can fail late are bounded, so that no text takes more than linear time.
     # A dash is a minus only where nothing it could join or range from stands before it.
     sign = rf"(?<!{letter})(?<![\d)\]}}%°{_DASHES}\u2014])(?<!\d\s)(?:[{_DASHES}]|minus\s+)"
-    spaced = r"[1-9]\d{0,2}(?:\ \d{3})*?\ 0\d\d(?:\ \d{3})*(?:\.\d+)?(?!\d|[.,:]\d)"
+    spaced = r"[1-9]\d{0,2}(?:\ \d{3}){0,5}?\ 0\d\d(?:\ \d{3}){0,5}(?:\.\d+)?(?!\d|[.,:]\d)"
     scientific = rf"\d+(?:\.\d+)?e[+{_DASHES}]?\d+(?!{letter}|\d|[.,:]\d)"
     run = r"(?:\d+|(?<![\w.])\.\d+)(?:[.,:]\d+|['’_]\d{3}(?!\d))*"
     number = rf"(?:{spaced}|{scientific}|{run})(?:[{SUPERSCRIPTS}]+|\ ?[{OTHER_NUMBERS}])?"
@@ -64,7 +65,7 @@ def token_pattern() -> re.Pattern[str]:
                 rf"(?=[{_DASHES}\d.{_CURRENCY}megujci])(?:{sign})?(?:{money}|{number})",
                 rf"(?<!{letter})per\s?cent(?!{letter})",
                 rf"(?<!{letter})us\s?dollars?(?!{letter})|us\$",
-                rf"{letter}(?:\.{letter})+(?!{letter}|\.{letter})",  # U.S., p.m.
+                rf"{letter}(?:\.{letter}){{1,9}}(?!{letter}|\.{letter})",  # U.S., p.m.
                 # m²; after longer words a superscript is a footnote mark
                 rf"{letter}{in_word}*(?:(?<!{letter}{{4}})[{SUPERSCRIPTS}]+|[+#]{{1,2}}(?!{letter}|\d))?",
                 rf"(?=\w)[{_UNSPACED}][{mark_ranges()}]*",

@@ -36,7 +36,7 @@ _LITTLE_WORDS = frozenset(
 _MAPPED = frozenset(["and", "percent", "permille"])
 # So many digits are looked for before a text is taken apart; more would only make the look dear.
 _LOOK = 30
-_OPTIONAL_ARTICLES = " (?:(?:an?|the) )*"
+_OPTIONAL_ARTICLES = " (?:(?:an?|the) ){0,3}"
 
 
 @dataclass(frozen=True, slots=True)
