@@ -13,7 +13,7 @@ Row: TypeAlias = tuple[Value, ...]
 
 # The types of the columns whose name does not say VARCHAR.
 _TYPES = {
-    "DOUBLE": {"at", "depth", "seconds", "started_at", "before", "after", "gain", "low", "high"},
+    "DOUBLE": {"added_at", "depth", "seconds", "started_at", "before", "after", "gain", "low", "high"},
     "BOOLEAN": {"cached", "tried"},
     "BIGINT": {
         "seq", "block", "repeat", "slot", "prompt_tokens", "cached_prompt_tokens", "completion_tokens",

@@ -47,7 +47,7 @@ def save_document(
     seconds = calls.get("seconds") if isinstance(calls, Mapping) else None
     added = cursor.execute(
         f"""
-        INSERT INTO runs (run_id, at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
+        INSERT INTO runs (run_id, added_at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
                           cause, summary, calls, seconds, document_id, document)
         SELECT run_id, $at, created_at, kind, coalesce($status, status), note, case_id, case_hash, question,
                coalesce($model, model), settings, $cause, $summary, $calls, $seconds, $document_id, $document

@@ -18,6 +18,7 @@ from lim_core.store import runs as run_rows
 from lim_core.store import trials as trial_rows
 from lim_core.store.calls import RunCache, read_calls
 from lim_core.store.database import Database
+from lim_core.store.encoding import storable
 from lim_core.store.records import ArmRow, Rescore, RunPage, RunRecord, RunStatus, TrialRow
 from lim_core.store.sink import Pending, RunSink, write_group
 from lim_core.store.writer import Writer
@@ -36,7 +37,9 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._lock = threading.Lock()  # guards _sinks and _deleted
+        # Two locks: making a sink waits for the writer, and the writer asks which runs are deleted.
+        self._sinks_lock = threading.Lock()
+        self._deleted_lock = threading.Lock()
         self._sinks: dict[str, RunSink] = {}
         self._deleted: set[str] = set()
         self._writer: Writer[Pending] = Writer(self._write_group)
@@ -108,7 +111,7 @@ class Store:
         new = run_rows.NewRun(run_id, kind, case.id, case.question, case_to_json(case), settings, release)
         with self._database.write() as cursor:
             run_rows.start(cursor, new)
-        with self._lock:
+        with self._deleted_lock:
             self._deleted.discard(run_id)
 
     def set_status(self, run_id: str, status: str, note: str = "") -> None:
@@ -144,7 +147,7 @@ class Store:
             from lim_core.judges import judge_version as version_of_judge
 
             judge_version = version_of_judge(name)
-        with self._lock:
+        with self._sinks_lock:
             sink = self._sinks.get(run_id)
             if sink is None or sink.judged_by != (name, judge_version):
                 self._writer.flush()
@@ -179,12 +182,12 @@ class Store:
         """The answered calls of this run as they are now, for resuming it."""
         self._writer.flush()
         with self._database.cursor() as cursor:
-            return RunCache(cursor, run_id)
+            return RunCache(cursor, storable(run_id))
 
     def run(self, run_id: str) -> RunRecord | None:
         """One run, None where there is none of this id."""
         with self._database.cursor() as cursor:
-            return lookup.read_run(cursor, run_id)
+            return lookup.read_run(cursor, storable(run_id))
 
     def runs(
         self,
@@ -197,12 +200,12 @@ class Store:
     ) -> RunPage:
         """A page of runs, newest first; `text` is looked for in id, case id, question, cause, summary, model and note."""
         with self._database.cursor() as cursor:
-            return lookup.read_page(cursor, limit, offset, text, cause, status, model)
+            return lookup.read_page(cursor, limit, offset, text, _given(cause), _given(status), _given(model))
 
     def document(self, run_id: str) -> Mapping[str, Json] | None:
         """The newest result of a run, None where it has none yet."""
         with self._database.cursor() as cursor:
-            return documents.read_document(cursor, run_id)
+            return documents.read_document(cursor, storable(run_id))
 
     def case(self, run_id: str) -> Case:
         """The case of a run.
@@ -213,7 +216,7 @@ class Store:
         from lim_core.cases import case_from_json
 
         with self._database.cursor() as cursor:
-            body = lookup.read_case(cursor, run_id)
+            body = lookup.read_case(cursor, storable(run_id))
         return case_from_json(body).case
 
     def settings(self, run_id: str) -> Mapping[str, Json]:
@@ -239,20 +242,20 @@ class Store:
         self._writer.flush()
         wanted = None if outcome is None else Outcome(outcome).value
         with self._database.cursor() as cursor:
-            return trial_rows.read_trials(cursor, run_id, arm, wanted, limit, offset)
+            return trial_rows.read_trials(cursor, storable(run_id), _given(arm), wanted, limit, offset)
 
     def count_trials(self, run_id: str, arm: str | None = None, outcome: Outcome | str | None = None) -> int:
         """How many trials `trials` gives without a limit."""
         self._writer.flush()
         wanted = None if outcome is None else Outcome(outcome).value
         with self._database.cursor() as cursor:
-            return trial_rows.count_trials(cursor, run_id, arm, wanted)
+            return trial_rows.count_trials(cursor, storable(run_id), _given(arm), wanted)
 
     def arms(self, run_id: str) -> tuple[ArmRow, ...]:
         """The run's arms in the order they were first tried, with their outcomes counted."""
         self._writer.flush()
         with self._database.cursor() as cursor:
-            return trial_rows.read_arms(cursor, run_id)
+            return trial_rows.read_arms(cursor, storable(run_id))
 
     def prompt(self, call_id: str) -> tuple[Message, ...]:
         """The exact messages of one call.
@@ -261,7 +264,7 @@ class Store:
             InputError: there is no such call.
         """
         with self._database.cursor() as cursor:
-            messages = trial_rows.read_prompt(cursor, call_id)
+            messages = trial_rows.read_prompt(cursor, storable(call_id))
         if messages is None:
             raise InputError("This call is not in the store: its run was deleted, open another one.")
         return messages
@@ -332,8 +335,9 @@ class Store:
         return inbox.take_in(self._database)
 
     def _remove(self, run_ids: Sequence[str]) -> None:
-        with self._lock:
+        with self._deleted_lock:
             self._deleted.update(run_ids)
+        with self._sinks_lock:
             for run_id in run_ids:
                 self._sinks.pop(run_id, None)
         with self._database.write() as cursor:
@@ -341,7 +345,7 @@ class Store:
         self._database.checkpoint()
 
     def _write_group(self, group: Sequence[Pending]) -> None:
-        with self._lock:
+        with self._deleted_lock:
             deleted = frozenset(self._deleted)
         write_group(self._database, group, deleted.__contains__)
 
@@ -355,6 +359,11 @@ class _CloseAtExit:
         if store is not None:
             with contextlib.suppress(LimError):
                 store.close()
+
+
+def _given(choice: str | None) -> str | None:
+    # Choices come from links, which can carry anything.
+    return None if choice is None else storable(choice)
 
 
 def _check_id(run_id: str) -> None:

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _SUMMARY = (
-    "run_id, created_at, at, kind, case_id, question, status, cause, summary, model, calls, seconds, note, settings"
+    "run_id, created_at, added_at, kind, case_id, question, status, cause, summary, model, calls, seconds, note, "
+    "settings"
 )
 # `document` can be megabytes and is never part of a list.
 LATEST = """
-    SELECT * EXCLUDE (document) FROM runs QUALIFY rowas_number() OVER (PARTITION BY run_id ORDER BY row DESC) = 1
+    SELECT * EXCLUDE (document) FROM runs QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY row DESC) = 1
 """
 
 

@@ -36,9 +36,9 @@ def ended_before(cursor: DuckDBPyConnection, moment: float) -> tuple[str, ...]:
     """Ids of the runs that were last touched before `moment` (epoch seconds) and are not running."""
     rows = cursor.execute(
         """
-        SELECT run_id FROM (SELECT run_id, at, status FROM runs
+        SELECT run_id FROM (SELECT run_id, added_at, status FROM runs
                             QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY row DESC) = 1)
-        WHERE at < ? AND status <> 'running'
+        WHERE added_at < ? AND status <> 'running'
         """,
         [moment],
     ).fetchall()

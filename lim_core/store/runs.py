@@ -56,7 +56,7 @@ def start(cursor: DuckDBPyConnection, new: NewRun) -> None:
         cursor.execute("INSERT INTO cases VALUES (?, ?, ?, ?)", [case_hash, storable(new.case_id), now, to_json(case)])
     cursor.execute(
         """
-        INSERT INTO runs (run_id, at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
+        INSERT INTO runs (run_id, added_at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
                           cause, summary, calls, seconds)
         VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, NULL, ?)
         """,
@@ -88,7 +88,7 @@ def add_release(cursor: DuckDBPyConnection, run_id: str, release: Mapping[str, J
         "SELECT body FROM releases WHERE run_id = ? ORDER BY row DESC LIMIT 1", [run_id]
     ).fetchone()
     if earlier is None or earlier[0] != body:
-        cursor.execute("INSERT INTO releases (run_id, at, body) VALUES (?, ?, ?)", [run_id, time.time(), body])
+        cursor.execute("INSERT INTO releases (run_id, added_at, body) VALUES (?, ?, ?)", [run_id, time.time(), body])
 
 
 def set_status(cursor: DuckDBPyConnection, run_id: str, status: RunStatus, note: str) -> None:
@@ -110,7 +110,7 @@ def set_status(cursor: DuckDBPyConnection, run_id: str, status: RunStatus, note:
         calls = row[0] if row and row[0] is not None else 0
     added = cursor.execute(
         f"""
-        INSERT INTO runs (run_id, at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
+        INSERT INTO runs (run_id, added_at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
                           cause, summary, calls, seconds)
         SELECT run_id, $at, created_at, kind, $status, $note, case_id, case_hash, question, model, settings,
                cause, summary, coalesce(calls, $calls), seconds FROM ({LATEST}) WHERE run_id = $run

@@ -39,7 +39,7 @@ def migrate(cursor: DuckDBPyConnection, version: int, steps: Sequence[Step], now
     cursor.begin()
     try:
         if version == 0:
-            cursor.execute("CREATE TABLE schema_versions (version INTEGER, name VARCHAR, at DOUBLE)")
+            cursor.execute("CREATE TABLE schema_versions (version INTEGER, name VARCHAR, added_at DOUBLE)")
         for number, step in enumerate(steps[version:], start=version + 1):
             step(cursor)
             cursor.execute("INSERT INTO schema_versions VALUES (?, ?, ?)", [number, step.__name__, now])
@@ -57,27 +57,27 @@ def m001_first_tables(cursor: DuckDBPyConnection) -> None:
     cursor.execute(
         """
         CREATE TABLE runs (
-            row BIGINT DEFAULT nextval('row_numbers'), run_id VARCHAR, at DOUBLE, created_at DOUBLE, kind VARCHAR,
+            row BIGINT DEFAULT nextval('row_numbers'), run_id VARCHAR, added_at DOUBLE, created_at DOUBLE, kind VARCHAR,
             status VARCHAR, note VARCHAR, case_id VARCHAR, case_hash VARCHAR, question VARCHAR, model VARCHAR,
             settings VARCHAR, cause VARCHAR, summary VARCHAR, calls BIGINT, seconds DOUBLE,
             document_id VARCHAR, document VARCHAR)
         """
     )
-    cursor.execute("CREATE TABLE cases (case_hash VARCHAR, case_id VARCHAR, at DOUBLE, body VARCHAR)")
-    cursor.execute("CREATE TABLE arms (run_id VARCHAR, arm VARCHAR, slot BIGINT, at DOUBLE)")
+    cursor.execute("CREATE TABLE cases (case_hash VARCHAR, case_id VARCHAR, added_at DOUBLE, body VARCHAR)")
+    cursor.execute("CREATE TABLE arms (run_id VARCHAR, arm VARCHAR, slot BIGINT, added_at DOUBLE)")
     cursor.execute(
         """
         CREATE TABLE trials (
             run_id VARCHAR, seq BIGINT, case_id VARCHAR, arm VARCHAR, block BIGINT, repeat BIGINT, slot BIGINT,
             depth DOUBLE, template VARCHAR, answer VARCHAR, prompt_tokens BIGINT, cached_prompt_tokens BIGINT,
-            completion_tokens BIGINT, seconds DOUBLE, cached BOOLEAN, fault VARCHAR, call_id VARCHAR, at DOUBLE)
+            completion_tokens BIGINT, seconds DOUBLE, cached BOOLEAN, fault VARCHAR, call_id VARCHAR, added_at DOUBLE)
         """
     )
     cursor.execute(
         """
         CREATE TABLE scores (
             row BIGINT DEFAULT nextval('row_numbers'), key VARCHAR, run_id VARCHAR, seq BIGINT, judge VARCHAR,
-            judge_version VARCHAR, outcome VARCHAR, reason VARCHAR, at DOUBLE)
+            judge_version VARCHAR, outcome VARCHAR, reason VARCHAR, added_at DOUBLE)
         """
     )
     cursor.execute(
@@ -104,5 +104,5 @@ def m001_first_tables(cursor: DuckDBPyConnection) -> None:
         """
     )
     cursor.execute(
-        "CREATE TABLE releases (row BIGINT DEFAULT nextval('row_numbers'), run_id VARCHAR, at DOUBLE, body VARCHAR)"
+        "CREATE TABLE releases (row BIGINT DEFAULT nextval('row_numbers'), run_id VARCHAR, added_at DOUBLE, body VARCHAR)"
     )

@@ -34,9 +34,9 @@ _TRIALS = [
     "cached",
     "fault",
     "call_id",
-    "at",
+    "added_at",
 ]
-SCORES = ["key", "run_id", "seq", "judge", "judge_version", "outcome", "reason", "at"]
+SCORES = ["key", "run_id", "seq", "judge", "judge_version", "outcome", "reason", "added_at"]
 _CALLS = [
     "id",
     "key",
@@ -57,7 +57,7 @@ _CALLS = [
     "fault_text",
     "started_at",
 ]
-_ARMS = ["run_id", "arm", "slot", "at"]
+_ARMS = ["run_id", "arm", "slot", "added_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +224,8 @@ def _call_row(result: TrialResult) -> Row:
     call = result.call
     endpoint = without_credentials(call.endpoint)
     return (
-        call.id,
-        call.key,
+        storable(call.id),
+        storable(call.key),
         storable(str(endpoint)),
         storable(call.model),
         messages_to_json(call.messages),
