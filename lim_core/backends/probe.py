@@ -12,7 +12,7 @@ from lim_core.backends.faults import Sent, from_network, from_status
 from lim_core.backends.openai_compat import check_key
 from lim_core.backends.registry import ModelSpec, backends
 from lim_core.backends.server_tokens import ServerCounter
-from lim_core.errors import ConfigError, EndpointError, LimError, ParameterRefused
+from lim_core.errors import ConfigError, LimError, ParameterRefused
 from lim_core.types import Message, Model, Reply, Request
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Probe:
     error: str | None = None
 
 
-def test_connection(spec: ModelSpec, key: str | None = None) -> Probe:
+def test_connection(spec: ModelSpec, key: str | None) -> Probe:
     """List the models, send one timed call, and find out what the endpoint reports. Never raises a LimError."""
     try:
         if spec.backend != "openai-compat":
@@ -62,11 +62,12 @@ test_connection.__test__ = False  # type: ignore[attr-defined]
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """A model list, or the error in its place."""
+    """A model list, or None and the error in its place; `reached` is false where not even an HTTP answer came."""
 
     address: Address
-    entries: tuple[Mapping[str, object], ...] | None
-    failure: LimError | None
+    entries: tuple[Mapping[str, object], ...] | None = None
+    failure: LimError | None = None
+    reached: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,13 +99,13 @@ class _Site:
                 return _Listing(address, None, from_status(response.status_code, response.headers, response.text, sent))
             body = response.json()
         except httpx2.HTTPError as error:
-            return _Listing(address, None, from_network(error, sent))
+            return _Listing(address, None, from_network(error, sent), reached=False)
         except ValueError:
             return _Listing(address, None, ConfigError(f"{address.url}/models is no model list: check the base URL."))
         data = body.get("data") if isinstance(body, dict) else body
         if not isinstance(data, list):
             return _Listing(address, None, ConfigError(f"{address.url}/models is no model list: check the base URL."))
-        return _Listing(address, tuple(entry for entry in data if isinstance(entry, dict)), None)
+        return _Listing(address, tuple(entry for entry in data if isinstance(entry, dict)))
 
     def _json(self, method: str, url: str, body: Mapping[str, object] | None) -> object:
         import httpx2
@@ -140,53 +141,68 @@ def _try_endpoint(spec: ModelSpec, key: str | None, address: Address) -> Probe:
     ) as http:
         site = _Site(http, key)
         listing = _find(site, address)
-        warnings = _warn(listing.address, key)
-        if listing.address != address:
-            warnings += (f"{address.url} does not answer; {listing.address.url} does, and is used.",)
-        found = replace(spec, base_url=_with_query(listing.address))
-        probe = Probe(found, f"{listing.address.url}/chat/completions", listing.names, warnings=warnings)
-        if isinstance(listing.failure, EndpointError) or _is_final(listing.failure):
-            return replace(probe, error=str(listing.failure))
         name = spec.name or (listing.names[0] if len(listing.names) == 1 else None)
+        probe = _describe(Probe(replace(spec, name=name), ""), listing, address, key)
+        if not listing.reached:
+            return replace(probe, error=str(listing.failure))
         if name is None:
             some = f" It offers {', '.join(listing.names[:8])}." if listing.names else ""
             return replace(probe, error=f"Name the model to test.{some}")
-        return _try_model(site, replace(probe, spec=replace(found, name=name)), listing, name, key)
+        probe = _try_model(site, probe, listing, name, key)
+        if probe.error is not None and listing.entries is None:
+            # No list to go by: the path may be the fault. The key goes to the same origin only.
+            other = replace(listing, address=_other(address))
+            again = _try_model(
+                site, _describe(Probe(replace(spec, name=name), ""), other, address, key), other, name, key
+            )
+            probe = again if again.error is None else probe
+        return probe
+
+
+def _describe(probe: Probe, listing: _Listing, asked: Address, key: str | None) -> Probe:
+    """Address, model list and what is to be said about the address."""
+    address = listing.address
+    warnings = _warn(address, key)
+    if address != asked:
+        warnings += (f"{asked.url} does not answer; {address.url} does, and is used.",)
+    spec = replace(probe.spec, base_url=_with_query(address))
+    return replace(
+        probe, spec=spec, final_url=f"{address.url}/chat/completions", models=listing.names, warnings=warnings
+    )
 
 
 def _try_model(site: _Site, probe: Probe, listing: _Listing, name: str, key: str | None) -> Probe:
-    root = listing.address.root
-    model = backends["openai-compat"].part.open(probe.spec, key)
     try:
-        answered = _call(model)
+        model = backends["openai-compat"].part.open(probe.spec, key)
+        try:
+            answered = _call(model)
+        finally:
+            model.close()
     except LimError as error:
         return replace(probe, error=str(error))
-    finally:
-        model.close()
-    probe = _report(probe, answered)
-    hosted = listing.address.azure or listing.address.host == "api.openai.com"
+    warnings = probe.warnings
     window = _window_in_list(listing.entries or (), name)
     server_tokens = False
-    if not hosted:
-        ollama = isinstance(version := site.get(f"{root}/api/version"), dict) and "version" in version
-        if ollama:
+    root = listing.address.root
+    if not listing.address.azure and listing.address.host != "api.openai.com":
+        version = site.get(f"{root}/api/version")
+        if isinstance(version, dict) and "version" in version:
             window = _window_of_ollama(site.get(f"{root}/api/ps"), name) or window
-            probe = replace(probe, warnings=(*probe.warnings, _about_ollama(name, window)))
+            warnings += (_about_ollama(name, window),)
         else:
             window = _window_in_props(site.get(f"{root}/props")) or window
             window = window or _window_of_lm_studio(site.get(f"{root}/api/v0/models"), name)
             server_tokens = _counts_tokens(site, root)
-    options = dict(probe.spec.options)
-    options.setdefault("context_window", window)
-    options.setdefault("server_tokens", server_tokens)
     if answered.usage.prompt_tokens is None:
-        note = "It reports no token usage, so a silently cut prompt cannot be seen."
-        probe = replace(probe, warnings=(*probe.warnings, note))
+        warnings += ("It reports no token usage, so a silently cut prompt cannot be seen.",)
+    found = {"context_window": window, "server_tokens": server_tokens or None}
+    options = {**{option: value for option, value in found.items() if value is not None}, **probe.spec.options}
     return replace(
-        probe,
-        spec=replace(probe.spec, options={name: value for name, value in options.items() if value is not None}),
+        _report(probe, answered),
+        spec=replace(probe.spec, options=options),
         context_window=window,
         server_tokens=server_tokens,
+        warnings=warnings,
     )
 
 
@@ -217,20 +233,15 @@ def _report(probe: Probe, reply: Reply) -> Probe:
 def _find(site: _Site, address: Address) -> _Listing:
     """The listing of the address as given, or of the same with `/v1` put on or taken off where only that answers."""
     given = site.list_models(address)
-    if given.entries is not None or isinstance(given.failure, EndpointError) or _is_final(given.failure):
+    if given.entries is not None or not given.reached:
         return given
-    other = address.root if address.url.endswith("/v1") else f"{address.url}/v1"
-    changed = site.list_models(replace(address, url=other))
-    return changed if changed.entries is not None or _is_final(changed.failure) else given
+    changed = site.list_models(_other(address))
+    return changed if changed.entries is not None else given
 
 
-def _is_final(failure: LimError | None) -> bool:
-    """Whether a failed listing settles the matter: the key, the host or the line is wrong, not merely the path."""
-    words = "" if failure is None else str(failure)
-    return isinstance(failure, ConfigError) and any(
-        sign in words
-        for sign in ("refuses the key", "wants a key", "There is no host", "No secure connection", "redirects to")
-    )
+def _other(address: Address) -> Address:
+    url = address.root if address.url.endswith("/v1") else f"{address.url}/v1"
+    return replace(address, url=url)
 
 
 def _warn(address: Address, key: str | None) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ _PATTERNS = tuple(
 _CODES = ("context_length_exceeded", "exceed_context_size_error", "string_above_max_length")
 _SIGNS = re.compile(
     r"context[ _](?:length|window|size|limit)|prompt (?:is )?too long|input is too long|too many (?:input )?tokens"
+    r"|input tokens exceed the configured limit|`max_new_tokens` must be <="
     r"|input (?:token count|length) .{0,20}exceeds|reduce the length of the (?:messages|prompt|input)"
     r"|larger than the context|greater than the context|exceeds? the (?:model'?s )?(?:maximum )?"
     r"(?:number of )?(?:context|tokens allowed)"
