@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from lim_core.errors import InputError, LimError
+from lim_core.errors import InputError, LimError, StoreError
 from lim_core.store import documents, export, inbox, lookup, removal
 from lim_core.store import runs as run_rows
 from lim_core.store import trials as trial_rows
@@ -180,7 +180,7 @@ class Store:
 
     def cache(self, run_id: str) -> RunCache:
         """The answered calls of this run as they are now, for resuming it."""
-        self._writer.flush()
+        self._catch_up()
         with self._database.cursor() as cursor:
             return RunCache(cursor, storable(run_id))
 
@@ -239,21 +239,21 @@ class Store:
         offset: int = 0,
     ) -> list[TrialRow]:
         """The run's trials in the order they finished, each with its newest score."""
-        self._writer.flush()
+        self._catch_up()
         wanted = None if outcome is None else Outcome(outcome).value
         with self._database.cursor() as cursor:
             return trial_rows.read_trials(cursor, storable(run_id), _given(arm), wanted, limit, offset)
 
     def count_trials(self, run_id: str, arm: str | None = None, outcome: Outcome | str | None = None) -> int:
         """How many trials `trials` gives without a limit."""
-        self._writer.flush()
+        self._catch_up()
         wanted = None if outcome is None else Outcome(outcome).value
         with self._database.cursor() as cursor:
             return trial_rows.count_trials(cursor, storable(run_id), _given(arm), wanted)
 
     def arms(self, run_id: str) -> tuple[ArmRow, ...]:
         """The run's arms in the order they were first tried, with their outcomes counted."""
-        self._writer.flush()
+        self._catch_up()
         with self._database.cursor() as cursor:
             return trial_rows.read_arms(cursor, storable(run_id))
 
@@ -333,6 +333,11 @@ class Store:
     def take_in(self) -> tuple[str, ...]:
         """Move the runs of inbox files that nobody is writing into this store; returns the ids added."""
         return inbox.take_in(self._database)
+
+    def _catch_up(self) -> None:
+        # What was put shows at once; on a full disk, reading what was committed before goes on.
+        with contextlib.suppress(StoreError):
+            self._writer.flush()
 
     def _remove(self, run_ids: Sequence[str]) -> None:
         with self._deleted_lock:
