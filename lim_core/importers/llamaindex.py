@@ -1,0 +1,24 @@
+"""LlamaIndex source nodes."""
+
+from __future__ import annotations
+
+from lim_core.importers.chunk_shapes import llamaindex_chunk
+from lim_core.importers.draft import Reading, Sighting
+from lim_core.importers.registry import importers
+from lim_core.importers.search import read_lists, see_lists
+from lim_core.importers.source import Source
+
+
+@importers.register("llamaindex", title="LlamaIndex source nodes", order=30)
+class LlamaIndex:
+    """`response.source_nodes` as JSON or as printed, with or without the response around them; bare nodes too."""
+
+    @staticmethod
+    def recognise(source: Source) -> Sighting | None:
+        """By a node with text and score, or by the fields only a node has."""
+        return see_lists(source, llamaindex_chunk, 0.96, "nodes with text and score")
+
+    @staticmethod
+    def read(source: Source) -> Reading:
+        """One case a list of nodes; the text is the node's own, not the rendered template."""
+        return read_lists(source, llamaindex_chunk)

@@ -1,0 +1,82 @@
+"""Finds the question in a prompt as sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lim_core.types import Message
+
+_MARKER = re.compile(
+    r"^[ \t#*>]*(?:the |user(?:'s)? |current |latest )?(?:question|query|user input|user message|q|frage|pregunta|request)"
+    r"(?: is)?[ \t*]*(?:[:：][ \t*]*|\n)(?P<rest>[^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TAGGED = re.compile(
+    r"<(question|query|user_query|user_question|user_input|user_message)>\s*(.{1,5000}?)\s*</\1>",
+    re.IGNORECASE | re.DOTALL,
+)
+_STOP = re.compile(
+    r"\n[ \t]*\n|\n[ \t#*]*(?:helpful |final |your |short )*(?:answer|antwort|response|reply|a)[ \t*]*[:：]|</", re.I
+)
+# A question is longer than nothing and shorter than a document.
+_LONGEST = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A question that is announced: its text, and where its line and the text itself begin."""
+
+    question: str
+    line_start: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was guessed, and from what."""
+
+    question: str
+    why: str
+
+
+def find_marker(text: str, start: int = 0) -> Marker | None:
+    """The last `Question: ...` line or <question> tag from `start` on."""
+    found: Marker | None = None
+    for match in _TAGGED.finditer(text, start):
+        found = Marker(match.group(2).strip(), text.rfind("\n", 0, match.start()) + 1, match.start(2))
+    if found is not None:
+        return found
+    for match in _MARKER.finditer(text, start):
+        begin = match.start("rest")
+        rest = match.group("rest").strip()
+        if not rest:
+            after = re.compile(r"\s*").match(text, match.end())
+            begin = after.end() if after else match.end()
+        stop = _STOP.search(text, begin)
+        question = text[begin : stop.start() if stop else len(text)].strip().strip("*").strip()
+        if question and len(question) <= _LONGEST:
+            found = Marker(question, match.start(), begin)
+    return found
+
+
+def find_question(messages: Sequence[Message], taken: int | None = None, end: int = 0, start: int = 0) -> Asked | None:
+    """The question of a prompt; `taken` is the message that holds the chunks, between `start` and `end` in it."""
+    outside = [
+        (message.role, part)
+        for index, message in enumerate(messages)
+        for part in ((message.content[end:], message.content[:start]) if index == taken else (message.content,))
+    ]
+    for _, text in outside:
+        marker = find_marker(text)
+        if marker is not None:
+            return Asked(marker.question, "taken from the place in the prompt that is marked as the question")
+    others = [m for index, m in enumerate(messages) if index != taken and m.role == "user" and m.content.strip()]
+    if others and len(others[-1].content) <= _LONGEST:
+        return Asked(others[-1].content.strip(), "taken from the last user message")
+    for _, text in outside:
+        asked = [part.strip() for part in re.split(r"\n\s*\n|\n", text) if part.strip().endswith(("?", "？"))]
+        if asked and len(asked[-1]) <= _LONGEST:
+            return Asked(asked[-1], "taken from the last line of the prompt that ends in a question mark")
+    return None
