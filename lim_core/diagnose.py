@@ -13,6 +13,8 @@ from lim_core.types import Bench, Case, Cause, Finding, Json, Progress, Remedy, 
 # Stages that send calls; they are spared once an earlier stage has found the cause.
 PAID = frozenset({"position"})
 
+NOT_ASKED = "Not asked for."
+
 _PLAIN = {
     Cause.TRUNCATED: "The prompt was cut before the model read it all",
     Cause.OUTPUT_BUDGET: "The answer had no room",
@@ -86,16 +88,24 @@ def summarise(
     elif stopped is not None:
         text = f"Undetermined: {stopped}"
     else:
-        # No stage lost the answer: the last one that had something to say is what to act on.
-        open_ones = [f for f in findings if f.status is Status.UNDETERMINED] or [
-            f for f in findings if f.status is Status.SKIPPED and f.missing_fields
-        ]
-        last = open_ones[-1] if open_ones else (findings[-1] if findings else None)
-        text = f"Undetermined: {last.summary}" if last is not None else "Undetermined: no stage was run."
+        text = f"Undetermined: {_what_is_open(findings)}"
     best = best_remedy(remedies)
     if best is not None and best.before is not None and best.after is not None:
         text += f" {best.title} brought it from {best.before:.0%} to {best.after:.0%} right here (n = {best.n})."
     return text
+
+
+def _what_is_open(findings: Sequence[Finding]) -> str:
+    """What no stage could settle: the last open question, else the last one that lacked a field."""
+    asked = [finding for finding in findings if finding.summary != NOT_ASKED]
+    for status in (Status.UNDETERMINED, Status.SKIPPED):
+        told = [finding.summary for finding in asked if finding.status is status]
+        if told:
+            return told[-1]
+    if not asked:
+        return "no stage was run."
+    names = ", ".join(finding.stage for finding in asked)
+    return f"nothing was lost in {names}, and the other stages were not asked for."
 
 
 def best_remedy(remedies: Sequence[Remedy]) -> Remedy | None:
@@ -111,7 +121,7 @@ def cancelled(diagnosis: Diagnosis) -> bool:
 
 def _spared(name: str, earlier: Mapping[str, Finding], bench: Bench, only: Sequence[str] | None) -> Finding | None:
     if only is not None and name not in only:
-        return Finding(name, Status.SKIPPED, "Not asked for.")
+        return Finding(name, Status.SKIPPED, NOT_ASKED)
     if name not in PAID or bench.all_stages:
         return None
     cause = first_cause(tuple(earlier.values()))

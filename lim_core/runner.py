@@ -6,6 +6,7 @@ Async lives here and in the backends, one loop on one thread; everything around 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import random
@@ -14,6 +15,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
@@ -151,6 +153,10 @@ class Runner:
     def close(self) -> None:
         """End the loop thread. Idempotent."""
         if self._loop is not None and self._thread is not None:
+            # Backends keep a loop's connections open by a generator of that loop: it closes them with the loop.
+            ending = asyncio.run_coroutine_threadsafe(self._loop.shutdown_asyncgens(), self._loop)
+            with contextlib.suppress(TimeoutError, FutureTimeout):
+                ending.result(timeout=5)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout=5)
             if not self._thread.is_alive():

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lim_core import arms
@@ -51,6 +51,8 @@ class RunSettings:
     all_stages: bool = False
     # Whether a key was at hand: a resumed run that had one waits until it has one again.
     keyed: bool = False
+    # The backend's own options, as its `Options` class declares them.
+    options: Mapping[str, Json] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -66,7 +68,7 @@ class RunSettings:
     @property
     def spec(self) -> ModelSpec:
         """The model to open."""
-        return spec_for(self.model, self.base_url)
+        return replace(spec_for(self.model, self.base_url), options=self.options)
 
     @property
     def tested_model(self) -> str:
@@ -151,7 +153,8 @@ def run_diagnosis(
         InputError: an alias that can never match, or a case that needs chunks or a question first.
         ConfigError, StoreError: before anything was paid for, or with what was finished kept.
     """
-    check_answers(case)
+    if settings.judge == "contains":
+        check_answers(case)
     settings = replace(settings, keyed=key is not None)
     started = time.monotonic()
     opened = _Opened(settings.spec, key)

@@ -145,7 +145,7 @@ class _Test:
         for block, order in enumerate(islice(self._orders(), most)):
             self._send(arms.position_block(self.case, self.parts, order, block, self.slots), self.results)
             if self.bench.runner.stopped is not None:
-                return _End("open", str(self.bench.runner.stopped), self.test.more_blocks)
+                return self._effect_or_open(str(self.bench.runner.stopped))
             self.blocks = block + 1
             self._add_to_test(block)
             end = self._end_after(self.blocks)
@@ -154,7 +154,13 @@ class _Test:
         unscored = self._unscored_end()
         if unscored is not None:
             return unscored
-        return _End("open", f"{self.blocks} blocks did not settle it", self.test.more_blocks)
+        return self._effect_or_open(f"{self.blocks} blocks did not settle it")
+
+    def _effect_or_open(self, reason: str) -> _End:
+        """An effect that was certain before the end stands, also where its shape could not be named yet."""
+        if self.test.effect and self._unscored_end() is None:
+            return _End("effect", f"e = {self.test.e_value:.3g} after {self.blocks} blocks")
+        return _End("open", reason, self.test.more_blocks)
 
     def _add_to_test(self, block: int) -> None:
         mine = {result.trial.arm: result for result in self.results if result.trial.block == block}
@@ -177,7 +183,8 @@ class _Test:
                 return _End("all-right", f"right at every slot in {blocks} distinct orders")
             if all(score.n and not score.correct for score in scores) and self._volume_shown(scores):
                 return _End("all-wrong", f"wrong at every slot in {blocks} distinct orders, right with the gold alone")
-        if self.test.effect and self._unscored_end() is None:
+        # `done` may wait for some blocks after the effect, until the shape can be named.
+        if self.test.effect and self.test.done and self._unscored_end() is None:
             return _End("effect", f"e = {self.test.e_value:.3g} after {blocks} blocks")
         if self.test.flat:
             return _End("flat", f"both edges within {self.bench.delta:g} of the middle after {blocks} blocks")

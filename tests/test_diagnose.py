@@ -1,0 +1,235 @@
+"""The diagnosis over real HTTP on the scripted model: every cause that stage 4 can name, and the ways it must not."""
+
+import json
+
+import pytest
+
+from lim_core import runs
+from lim_core.prompts import lay_out
+from lim_core.types import Chunk
+from tests.questions import OFFICERS, office_case
+
+
+def diagnose(case, *, max_calls=200, seed=0, cancelled=lambda: False, **options):
+    options.setdefault("needles", list(case.answers))
+    settings = runs.RunSettings(model="scripted", max_calls=max_calls, seed=seed, options=options)
+    outcome = runs.run_diagnosis(case, settings, store=None, run_id="test", cancelled=cancelled)
+    json.dumps(outcome.document, allow_nan=False)
+    return outcome.document
+
+
+def arms(document):
+    return {point["arm"]: point for point in document["position"]["points"]}
+
+
+def test_a_planted_u_is_lost_in_the_middle():
+    document = diagnose(office_case(), edge=1.0, middle=0.0)
+    position = document["position"]
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert position["shape"] == "u"
+    assert position["e_value"] >= 20
+    assert position["gap"] == 1.0
+    assert position["blocks"] <= 8
+    assert arms(document)["position:first"]["correct"] == position["blocks"]
+    assert arms(document)["position:middle"]["index"] == 7
+    assert position["oracle"]["n"] == 4
+    assert position["oracle"]["distinct"] == 1
+    assert document["same_model"] is None
+    assert "on scripted" in document["summary"]
+
+
+def test_made_counts_every_http_request_and_outcomes_every_trial():
+    document = diagnose(office_case(), edge=1.0, middle=0.0)
+    calls, outcomes = document["calls"], document["outcomes"]
+    assert calls["made"] + calls["cached"] == sum(outcomes.values())
+    assert calls["failed"] == calls["retried"] == 0
+    assert calls["cost"] is None
+
+
+@pytest.mark.parametrize(
+    ("profile", "shape"), [("0:1,0.2:0,1:0", "primacy"), ("recency", "recency"), ("inverted", "inverted")]
+)
+def test_other_shapes_are_position_sensitive(profile, shape):
+    document = diagnose(office_case(), profile=profile, edge=1.0, middle=0.0)
+    assert document["cause"] == "POSITION_SENSITIVE"
+    assert document["position"]["shape"] == shape
+
+
+def test_a_cliff_is_named_with_five_slots():
+    document = diagnose(office_case(), profile="0:1,0.3:1,0.4:0,1:0")
+    assert document["cause"] == "POSITION_SENSITIVE"
+    assert document["position"]["shape"] == "cliff"
+    assert set(arms(document)) >= {"position:q1", "position:q3"}
+
+
+def test_wrong_everywhere_but_right_alone_is_volume():
+    document = diagnose(office_case(), profile="distracted", middle=0.0)
+    assert document["cause"] == "DISTRACTED"
+    assert document["position"]["blocks"] >= 6
+    assert {remedy["name"] for remedy in document["remedies"]} >= {"rerank:bm25", "ordering:edges"}
+
+
+def test_oracle_wrong_is_cannot_answer_and_stops_early():
+    document = diagnose(office_case(), profile="distracted", middle=0.0, oracle=0.0)
+    assert document["cause"] == "CANNOT_ANSWER"
+    assert "0 of 4" in document["summary"]
+    assert document["calls"]["made"] == 8
+    assert document["position"]["points"] == []
+
+
+def test_all_right_without_a_recorded_answer_is_no_fault():
+    document = diagnose(office_case(), profile="flat", edge=1.0)
+    assert document["cause"] == "NO_FAULT_FOUND"
+    assert document["position"]["blocks"] == 6
+    assert document["position"]["shape"] != "flat"
+    assert document["remedies"] == []
+
+
+def test_all_right_with_a_recorded_wrong_answer_is_not_reproduced():
+    document = diagnose(office_case(answer="Ivo Stanek", model="other-model"), profile="flat", edge=1.0)
+    assert document["cause"] == "NOT_REPRODUCED"
+    assert document["same_model"] is False
+
+
+def test_a_recorded_right_answer_costs_no_call():
+    document = diagnose(office_case(answer=f"It is {OFFICERS[7]}."))
+    assert document["cause"] == "UNDETERMINED"
+    assert document["calls"]["made"] == 0
+    assert "counts as right" in document["summary"]
+
+
+def test_known_without_documents():
+    document = diagnose(office_case(), profile="flat", edge=1.0, closed_book=1.0)
+    assert document["cause"] == "CLOSED_BOOK_KNOWN"
+
+
+def test_a_known_answer_that_the_middle_loses_is_position_sensitive():
+    document = diagnose(office_case(), edge=1.0, middle=0.0, closed_book=1.0)
+    assert document["cause"] == "POSITION_SENSITIVE"
+    assert document["also"] == ["CLOSED_BOOK_KNOWN"]
+
+
+def test_a_flat_model_is_not_called_lost_in_the_middle():
+    for seed in range(6):
+        document = diagnose(office_case(), profile="flat", edge=0.6, seed=seed, max_calls=120)
+        assert document["cause"] == "UNDETERMINED", document["summary"]
+        assert document["position"]["e_value"] < 20
+
+
+def test_the_gold_where_it_is_read_right_is_not_blamed_on_position():
+    case = office_case(gold=0)
+    sent = lay_out(case.question, case.chunks).messages
+    document = diagnose(office_case(gold=0, prompt=sent, answer="Ivo Stanek"), edge=1.0, middle=0.0)
+    assert document["cause"] == "NOT_REPRODUCED"
+    assert "POSITION_SENSITIVE" in document["also"]
+
+
+def test_the_golds_own_slot_as_sent_is_an_arm():
+    case = office_case(gold=4)
+    sent = lay_out(case.question, case.chunks).messages
+    document = diagnose(office_case(gold=4, prompt=sent), edge=1.0, middle=0.0)
+    assert arms(document)["position:own"]["index"] == 4
+
+
+def test_a_template_that_loses_the_answer_is_prompt_sensitive():
+    case = office_case()
+    # The scripted model reads numbered documents only, so this template hides them from it.
+    text = "\n\n".join(f"<p>{chunk.text}</p>" for chunk in case.chunks)
+    document = diagnose(
+        office_case(prompt=(lay_out("", ()).messages[0].__class__("user", f"{text}\n\n{case.question}"),)),
+        profile="flat",
+        edge=1.0,
+    )
+    assert document["cause"] == "PROMPT_SENSITIVE"
+    assert document["position"]["as_sent"]["correct"] == 0
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_too_few_chunks_is_undetermined(n):
+    document = diagnose(office_case(n=n, gold=1), edge=1.0, middle=0.0)
+    assert document["cause"] == "UNDETERMINED"
+    assert "too few chunks" in document["summary"]
+
+
+def test_four_chunks_have_six_orders_and_no_more():
+    document = diagnose(office_case(n=4, gold=1), profile="flat", edge=1.0)
+    assert document["cause"] == "NO_FAULT_FOUND"
+    assert document["position"]["blocks"] == 6
+
+
+def test_an_unmarked_chunk_with_the_answer_skips_the_test():
+    case = office_case()
+    spoiler = Chunk("spoiler", f"{OFFICERS[7]} was here.")
+    spoilt = office_case(chunks=(*case.chunks, spoiler))
+    document = diagnose(spoilt, edge=1.0, middle=0.0)
+    stage = document["stages"][3]
+    assert stage["status"] == "skipped"
+    assert "spoiler" in stage["summary"]
+    assert document["calls"]["made"] == 0
+    confirmed = diagnose(office_case(chunks=(*case.chunks, spoiler), harmless_ids=("spoiler",)), edge=1.0, middle=0.0)
+    assert confirmed["position"] is not None
+
+
+def test_no_answers_runs_the_early_stages_only():
+    document = diagnose(office_case(answers=()), needles=["x"])
+    assert document["cause"] == "UNDETERMINED"
+    assert document["stages"][3]["missing_fields"] == ["answers"]
+
+
+def test_the_budget_caps_http_requests_and_keeps_what_was_learnt():
+    document = diagnose(office_case(), max_calls=20, profile="flat", edge=0.5)
+    assert document["calls"]["made"] == 20
+    assert document["cause"] == "UNDETERMINED"
+    assert sum(document["outcomes"].values()) == 20
+    assert "cap of 20 calls" in document["summary"]
+
+
+def test_over_the_window_of_another_model_skips_position():
+    document = diagnose(office_case(model="some-model", context_window=128000), window=100)
+    assert document["stages"][3]["status"] == "skipped"
+    assert "longer than the tested model's window" in document["stages"][3]["summary"]
+    assert document["cause"] == "UNDETERMINED"
+    assert document["calls"]["made"] == 1
+
+
+def test_over_the_window_where_nothing_else_is_known_is_truncated():
+    document = diagnose(office_case(), window=100)
+    assert document["cause"] == "TRUNCATED"
+
+
+def test_a_silent_cut_is_seen_by_the_servers_own_count():
+    case = office_case()
+    document = diagnose(case, window=150, cut_silently=True)
+    assert document["cause"] == "TRUNCATED"
+    assert document["outcomes"]["error"] > 0
+
+
+def test_cancelled_keeps_what_was_done():
+    seen = []
+
+    def cancel():
+        seen.append(1)
+        return len(seen) > 4
+
+    document = diagnose(office_case(), cancelled=cancel, latency=0.2, slots=1)
+    assert document["cause"] == "UNDETERMINED"
+    assert "cancelled" in document["stopped"]
+
+
+def test_a_remedy_is_run_with_its_paired_gain():
+    document = diagnose(office_case(), edge=1.0, middle=0.0)
+    remedies = {remedy["name"]: remedy for remedy in document["remedies"]}
+    rerank = remedies["rerank:bm25"]
+    assert rerank["tried"]
+    assert rerank["n"] == 8
+    assert rerank["before"] == 0.0
+    assert rerank["after"] == 1.0
+    assert rerank["low"] > 0
+    # The gold chunk is retrieved in the middle, so no cut by rank below it is offered, and an ordering cannot help it.
+    assert "k:5" not in remedies
+    assert remedies["ordering:reverse"]["after"] < 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_verdict_on_a_strong_u_does_not_hang_on_the_seed(seed):
+    assert diagnose(office_case(), edge=0.95, middle=0.1, seed=seed)["cause"] == "LOST_IN_THE_MIDDLE"
