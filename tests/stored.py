@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 import uuid
@@ -11,6 +12,7 @@ from pathlib import Path
 from lim_core.store import Store
 from lim_core.types import Call, Case, Chunk, Json, Message, Outcome, Prompt, Trial, TrialResult, Usage, Verdict
 
+ROOT = Path(__file__).parents[1]
 SETTINGS: Mapping[str, Json] = {"model": "scripted", "judge": "contains", "seed": 0, "stages": None}
 RELEASE: Mapping[str, Json] = {"provider": "scripted", "template": "plain-1"}
 
@@ -105,6 +107,31 @@ def a_document(run_id: str, cause: str = "LOST_IN_THE_MIDDLE", made: int = 28) -
 def start(store: Store, run_id: str = "r1", case: Case | None = None) -> None:
     """Start a run of the sample case."""
     store.start_run(run_id, "diagnosis", case or a_case(), SETTINGS, RELEASE)
+
+
+def script(act: str, path: Path) -> subprocess.Popen[str]:
+    """This module as a second process."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.stored", act, str(path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def put(store: Store, *results: TrialResult, run_id: str = "r1") -> None:
+    """Put and wait for the commit."""
+    sink = store.sink(run_id, "contains", "1")
+    for result in results:
+        sink.put(result)
+    sink.flush()
+
+
+def raw(store: Store, query: str) -> list[tuple[object, ...]]:
+    """What the tables really hold."""
+    with store._database.cursor() as cursor:
+        return cursor.execute(query).fetchall()
 
 
 def _write_for_ever(path: Path) -> None:
