@@ -41,8 +41,8 @@ def _multiply(store: Store) -> None:
         many = "CROSS JOIN range(1000, 1000000) AS t(i)"
         for table, own in (("trials", "'c' || i AS call_id"), ("scores", "'k' || i AS key, i AS row")):
             cursor.execute(
-                f"INSERT INTO {table} SELECT * EXCLUDE (i) "
-                f"REPLACE ('r' || (i // 1000) AS run_id, i % 1000 AS seq, {own}) FROM {table} {many}"  # noqa: S608
+                f"INSERT INTO {table} SELECT * EXCLUDE (i) "  # noqa: S608 - names from here
+                f"REPLACE ('r' || (i // 1000) AS run_id, i % 1000 AS seq, {own}) FROM {table} {many}"
             )
         cursor.execute(f"INSERT INTO calls SELECT * EXCLUDE (i) REPLACE ('c' || i AS id) FROM calls {many}")  # noqa: S608
     store._database.checkpoint()
