@@ -125,9 +125,18 @@ def _settings(arguments: argparse.Namespace) -> runs.RunSettings:
         delta=arguments.delta,
         seed=arguments.seed,
         max_calls=arguments.max_calls,
-        stages=tuple(name.strip() for name in arguments.stages.split(",")) if arguments.stages else None,
-        all_stages=arguments.all_stages,
+        max_tokens=arguments.max_tokens,
+        max_cost=arguments.max_cost,
+        in_flight=arguments.in_flight,
+        requests_per_minute=arguments.rpm,
+        tokens_per_minute=arguments.tpm,
+        stages=_names(getattr(arguments, "stages", None)),
+        all_stages=getattr(arguments, "all_stages", False),
     )
+
+
+def _names(listed: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in listed.split(",")) if listed else None
 
 
 def _key(arguments: argparse.Namespace, base_url: str | None) -> str | None:
@@ -360,6 +369,11 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, default=0.2, help="the smallest gap that matters")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--max-calls", type=int, default=200, help="cap on HTTP requests, retries included")
+    parser.add_argument("--max-tokens", type=int, help="cap on prompt and completion tokens")
+    parser.add_argument("--max-cost", type=float, help="cap on money, in the price table's currency")
+    parser.add_argument("--in-flight", type=int, help="requests at once; default: what the model works on at once")
+    parser.add_argument("--rpm", type=int, help="requests per minute at most")
+    parser.add_argument("--tpm", type=int, help="prompt tokens per minute at most")
     parser.add_argument("--no-cache", action="store_true", help="send equal calls of this run anew too")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--store", metavar="FILE", help="the store file; default LIM_STORE or the user's data folder")

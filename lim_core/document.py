@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -51,12 +52,22 @@ def build_document(
             "completion_tokens": tally.completion_tokens,
             "cost": cost,
             "seconds": round(seconds, 3),
+            "latency_p50": _quantile(tally.latencies, 0.5),
+            "latency_p95": _quantile(tally.latencies, 0.95),
         },
         "release": dict(release),
         "question": case.question,
         "warnings": list(warnings),
         "stopped": str(diagnosis.stopped) if diagnosis.stopped is not None else None,
     }
+
+
+def _quantile(latencies: Sequence[float], share: float) -> float | None:
+    """Nearest-rank quantile of the uncached calls' seconds; None without one."""
+    if not latencies:
+        return None
+    ranked = sorted(latencies)
+    return round(ranked[max(0, math.ceil(share * len(ranked)) - 1)], 4)
 
 
 def _stage(finding: Finding) -> Json:

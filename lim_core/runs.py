@@ -21,11 +21,12 @@ from lim_core.errors import ConfigError, InputError, KeyMissing, LimError, RunCa
 from lim_core.evidence import gold_of
 from lim_core.judges import check_answers, judge_version, judges
 from lim_core.lane import Pace
+from lim_core.prices import Price, read_prices
 from lim_core.prompts import TEMPLATE_VERSION, lay_out
 from lim_core.runner import Runner
 from lim_core.stages import stages
 from lim_core.tokens import counter_for
-from lim_core.types import Bench, Budget, Case, Finding, Json, Model, Progress, TrialResult, TrialSink
+from lim_core.types import Bench, Budget, Case, Finding, Json, Model, Progress, TrialResult, TrialSink, Usage
 
 if TYPE_CHECKING:
     from lim_core.store import Store
@@ -34,6 +35,10 @@ EMBEDDED = "embedded"
 # Seconds a call and prompt tokens a second of the embedded model on two cores, measured; only for the preflight line.
 _EMBEDDED_TOKENS_A_SECOND = 400.0
 _REMOTE_SECONDS = 1.5
+_ANSWER_TOKENS = 16
+
+
+_COUNTS = ("max_calls", "max_tokens", "in_flight", "requests_per_minute", "tokens_per_minute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,11 @@ class RunSettings:
     delta: float = 0.2
     seed: int = 0
     max_calls: int | None = 200
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    in_flight: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
     stages: tuple[str, ...] | None = None
     all_stages: bool = False
     # Whether a key was at hand: a resumed run that had one waits until it has one again.
@@ -59,8 +69,12 @@ class RunSettings:
             raise InputError(f"alpha is {self.alpha}: give a number between 0 and 1, such as 0.05.")
         if not 0 < self.delta < 1:
             raise InputError(f"delta is {self.delta}: give a number between 0 and 1, such as 0.2.")
-        if self.max_calls is not None and self.max_calls < 1:
-            raise InputError(f"max-calls is {self.max_calls}: give a whole number above 0.")
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name.replace('_', '-')} is {value}: give a whole number above 0.")
+        if self.max_cost is not None and not self.max_cost > 0:
+            raise InputError(f"max-cost is {self.max_cost}: give an amount above 0.")
         for name in self.stages or ():
             stages[name]  # raises UnknownName with the list of stages
         judges[self.judge]
@@ -104,7 +118,17 @@ class Preflight:
     calls_high: int
     prompt_tokens: int
     seconds: float
+    cost: float | None = None
     notes: tuple[str, ...] = ()
+
+
+def price_of(settings: RunSettings) -> Price | None:
+    """The tested model's price in the user's table beside the default store; None is unknown.
+
+    Raises:
+        ConfigError: the table cannot be read.
+    """
+    return read_prices(Settings.from_environment().store_path.parent).find(settings.tested_model)
 
 
 def new_run_id() -> str:
@@ -113,11 +137,13 @@ def new_run_id() -> str:
 
 
 def preflight(case: Case, settings: RunSettings) -> Preflight:
-    """Estimate calls, tokens and time of a diagnosis without loading a model."""
+    """Estimate calls, tokens, time and cost of a diagnosis without loading a model; upper ends, cost None if unpriced."""
     wanted = settings.stages is None or "position" in settings.stages
     gold = gold_of(case)
     if not wanted or not case.answers or not case.chunks or not gold.ids or gold.spoilers:
-        return Preflight(0, 0, 0, 0.0, ("No model is called: the position test is not wanted or lacks its fields.",))
+        return Preflight(
+            0, 0, 0, 0.0, None, ("No model is called: the position test is not wanted or lacks its fields.",)
+        )
     counter = counter_for(case.model)
     one = counter.count_messages(lay_out(case.question, case.chunks).messages).n
     slots = arms.named_slots(arms.split(case.chunks, gold.ids))
@@ -131,7 +157,9 @@ def preflight(case: Case, settings: RunSettings) -> Preflight:
     else:
         seconds = high * _REMOTE_SECONDS
         notes = ()
-    return Preflight(low, high, tokens, seconds, notes)
+    price = price_of(settings)
+    cost = price.cost(Usage(tokens, high * _ANSWER_TOKENS)) if price is not None else None
+    return Preflight(low, high, tokens, seconds, cost, notes)
 
 
 def run_diagnosis(
@@ -156,6 +184,11 @@ def run_diagnosis(
     if settings.judge == "contains":
         check_answers(case)
     settings = replace(settings, keyed=key is not None)
+    price = price_of(settings)
+    if settings.max_cost is not None and price is None:
+        raise ConfigError(
+            f"The price of {settings.tested_model} is unknown: add it to the price table, or drop max-cost."
+        )
     started = time.monotonic()
     opened = _Opened(settings.spec, key)
     with ExitStack() as stack:
@@ -163,8 +196,7 @@ def run_diagnosis(
         sink = None
         if store is not None:
             store.start_run(run_id, "diagnosis", case, settings.to_json(), _release(settings, None))
-            store.set_status(run_id, "running")
-            sink = store.sink(run_id)
+            sink = store.sink(run_id, settings.judge, judge_version(settings.judge))
         counting = _Counting(sink)
         runner = stack.enter_context(
             Runner(
@@ -173,8 +205,9 @@ def run_diagnosis(
                 judges[settings.judge].part,
                 sink=counting,
                 cache=store.cache(run_id) if store is not None and resume else None,
-                budget=Budget(calls=settings.max_calls),
-                pace=Pace(),
+                budget=Budget(settings.max_calls, settings.max_tokens, settings.max_cost),
+                pace=Pace(settings.in_flight, settings.requests_per_minute, settings.tokens_per_minute),
+                price=price,
                 share_equal=use_cache,
                 cancelled=cancelled,
                 report=report,
@@ -212,7 +245,7 @@ def run_diagnosis(
             tested_model=tested,
             same_model=bench.same_model,
             tally=runner.tally,
-            cost=None,
+            cost=runner.tally.cost,
             seconds=time.monotonic() - started,
             outcomes=counting.outcomes,
             release=_release(settings, opened.opened),
@@ -220,8 +253,7 @@ def run_diagnosis(
         )
         if store is not None:
             counting.flush()
-            store.save_document(run_id, document)
-            store.set_status(run_id, _status(stopped), str(stopped) if stopped is not None else "")
+            store.save_document(run_id, document, _status(stopped))
         return RunOutcome(document, stopped)
 
 
