@@ -30,7 +30,7 @@ _TAG = (
     r"(?:\s[^<>]{0,200}?)?/?"
 )
 _MARKUP = re.compile(
-    rf"<{_TAG}>|&(?:amp;)?lt;{_TAG}&(?:amp;)?gt;|&(?:amp;)?(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|[a-zA-Z]{{2,31}});",
+    rf"<{_TAG}\\{{0,4}}>|&(?:amp;)?lt;{_TAG}&(?:amp;)?gt;|&(?:amp;)?(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|[a-zA-Z]{{2,31}});",
     re.IGNORECASE,
 )
 _HEX = re.compile(r"u([0-9a-fA-F]{4})")

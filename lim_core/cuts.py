@@ -64,8 +64,26 @@ class Loss:
         return {"chunk_ids": list(self.chunk_ids), "system": self.system, "question": self.question}
 
 
+class _Latest:
+    """What was found for the case asked about last: stages 1 and 3 ask for the same one in turn.
+
+    One pair, replaced as a whole, so that a thread sees either the old or the new one.
+    """
+
+    pair: tuple[Case, AsSent] | None = None
+
+
 def as_sent(case: Case) -> AsSent:
     """Find the chunks and the question in the prompt as sent, and read its edges."""
+    latest = _Latest.pair
+    if latest is not None and latest[0] is case:
+        return latest[1]
+    sent = _as_sent(case)
+    _Latest.pair = (case, sent)
+    return sent
+
+
+def _as_sent(case: Case) -> AsSent:
     messages = case.prompt or ()
     located = locate(case.chunks, messages, case.question)
     spans = tuple(

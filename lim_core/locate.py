@@ -29,6 +29,7 @@ _DOUBLE_CHARS = 24
 _CLIPPED_SHARE = 0.15
 _CLIPPED_CHARS = 40
 _MOST_COPIES = 64
+_GAP = 200
 # No text of a prompt can hold it: the reduction drops control characters.
 _BETWEEN = "\0"
 # What a client may put where it cut, and the stump of an escape that it cut through.
@@ -36,7 +37,10 @@ _MARK = (
     r"(?:…|\.{3,}|[\[(<{][^\[\](){}<>]{0,40}?(?:truncat|omitted|cut off|shortened|…|\.{3})[^\[\](){}<>]{0,40}[\])>}])"
 )
 _MARK_ONLY = re.compile(rf"\W*(?:{_MARK}\W*)+", re.IGNORECASE)
-_MARK_END = re.compile(rf"(?:\s|{_MARK}|\\u?[0-9a-fA-F]{{0,3}})+\Z", re.IGNORECASE)
+_STUMP = r"\\u?[0-9a-fA-F]{0,3}|<[a-z/]{0,10}|&[#a-z0-9]{0,8}"
+_MARK_END = re.compile(rf"(?:\s|{_MARK}|{_STUMP})+\Z", re.IGNORECASE)
+# Numbers with their separators, and words: what must agree where only punctuation was changed.
+_TOKENS = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+")
 _MARK_START = re.compile(rf"\A(?:\s|{_MARK})+", re.IGNORECASE)
 
 
@@ -210,6 +214,7 @@ class _Search:
 
     def _place_part(self, text: str, matches: Matches) -> None:
         covered = _spread(matches.own, len(text))
+        self._fill(text, matches, covered)
         start, end = int(matches.there.min()), int(matches.there.max()) + GRAM
         share = float(covered.mean())
         lost = np.flatnonzero(~covered)
@@ -235,13 +240,26 @@ class _Search:
                     chunk.id, State.CLIPPED, share, kept, region, (region,), lost_head=head, lost_tail=tail
                 )
 
+    def _fill(self, text: str, matches: Matches, covered: NDArray[np.bool_]) -> None:
+        """Cover the gaps in which the prompt has the same words and numbers, with other punctuation between them."""
+        own, there = matches.own, matches.there
+        for at in np.flatnonzero((np.diff(own) > GRAM) & (np.diff(own) < _GAP)).tolist():
+            a, b = int(own[at]) + GRAM, int(own[at + 1])
+            c, d = int(there[at]) + GRAM, int(there[at + 1])
+            # The words at the rim of a gap may be cut in two, so compare from the pieces' own ends on both sides.
+            if c <= d <= c + _GAP and _TOKENS.findall(text[a:b]) == _TOKENS.findall(self.text[c:d]):
+                covered[a:b] = True
+
     def _limits(self) -> tuple[set[int], set[int]]:
-        """Where, in the reduced prompt, the messages begin and end once marks of a cut are set aside."""
-        starts, ends = set(), set()
+        """Where, in the reduced prompt, a message may be said to begin or to end: with a mark of a cut, or without it."""
+        starts: set[int] = set()
+        ends: set[int] = set()
         for base, side, message in zip(self.bases.tolist(), self.sides, self.messages, strict=False):
             head, tail = _MARK_START.match(message.content), _MARK_END.search(message.content)
-            starts.add(base + int(np.searchsorted(side.places, head.end() if head else 0)))
-            ends.add(base + int(np.searchsorted(side.places, tail.start() if tail else len(message.content))))
+            first = int(np.searchsorted(side.places, head.end())) if head else 0
+            last = int(np.searchsorted(side.places, tail.start())) if tail else len(side.text)
+            starts.update(range(base, base + first + 1))
+            ends.update(range(base + last, base + len(side.text) + 1))
         return starts, ends
 
     def _seam(self, clipped: Sequence[Found]) -> tuple[str, str] | None:

@@ -211,17 +211,18 @@ def token_offsets(messages: Sequence[Message], places: Sequence[Place], counter:
             shares = token_shares(message.content)
             sums = np.concatenate([[0.0], np.cumsum((shares.low + shares.high) / 2)])[points]
         weights.append(dict(zip(points, sums.tolist(), strict=True)))
-    text_weight = sum(weight[max(weight)] for weight in weights)
+    lengths = [len(message.content) for message in messages]
+    text_weight = sum(weight[length] for weight, length in zip(weights, lengths, strict=True))
     template = min(float(total.n), _PER_MESSAGE * len(messages) + _PER_PROMPT)
     scale = (total.n - template) / text_weight if text_weight else 0.0
     head = template / (len(messages) + 1)
     opened, starts = 0.0, []
-    for weight in weights:
+    for weight, length in zip(weights, lengths, strict=True):
         opened += head
         starts.append(opened)
-        opened += weight[max(weight)] * scale
+        opened += weight[length] * scale
     before = tuple(
-        round(starts[p.message] + weights[p.message][min(p.char, max(weights[p.message]))] * scale) for p in places
+        round(starts[p.message] + weights[p.message][min(p.char, lengths[p.message])] * scale) for p in places
     )
     return Offsets(before, total)
 
@@ -256,7 +257,7 @@ def _banded(low: float, high: float, source: str) -> TokenCount:
     # One token either way: short texts break the averages that the factors are.
     if low == high == 0.0:
         return TokenCount(0, 0, 0, source)
-    return TokenCount(round((low * high) ** 0.5), max(0, floor(low) - 1), ceil(high) + 1, source)
+    return TokenCount(max(1, round((low * high) ** 0.5)), max(0, floor(low) - 1), ceil(high) + 1, source)
 
 
 def _with_template(body: TokenCount, messages: int, most_per_prompt: int) -> TokenCount:

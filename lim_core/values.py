@@ -31,7 +31,8 @@ _WORDS = dict(
         strict=True,
     )
 )
-_NUMBER = rf"(?:\d+(?:[.,]\d+)*|\b(?:{'|'.join(_WORDS)})\b)"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_NUMBER = rf"(?:\d+(?:[.,]\d+)*|\b(?:{_TENS})[- ](?:{'|'.join([*_WORDS][:9])})\b|\b(?:{'|'.join(_WORDS)})\b)"
 _CURRENCY = r"(?:euros?|eur|dollars?|usd|pounds?|gbp|chf|francs?|crowns?|yen|yuan|rupees?|zloty|cents?)\b"
 _VALUE = re.compile(
     rf"""(?P<date>\b\d{{4}}-\d{{2}}-\d{{2}}\b
@@ -52,7 +53,7 @@ _DATE_KEYS = re.findall(
     "effective effective_date effective_from valid_from updated updated_at last_updated last_modified modified modified_at "
     "date published published_at created created_at timestamp year",
 )
-_ISO = re.compile(r"\b((?:19|20)\d{2})(?:-(\d{2})(?:-(\d{2}))?)?\b")
+_ISO = re.compile(r"\b((?:19|20)\d{2})(?:-(\d{2})(?:-(\d{2}))?)?(?![\d-])(?:T|\b)")
 _WRITTEN = re.compile(
     rf"(?:(\d{{1,2}})(?:st|nd|rd|th|\.)?\ (?:of\ )?)?"
     rf"\b({_MONTH})\b\.?(?:\ (\d{{1,2}})(?:st|nd|rd|th)?\b)?,?\ ((?:19|20)\d{{2}})\b",
@@ -158,8 +159,9 @@ def _key(kind: Kind, text: str, number: str) -> str:
     if kind is Kind.DATE:
         dates = [*_dates(text)]
         return str(dates[0]) if dates else re.sub(r"\W+", " ", text.lower()).strip()
-    if number.lower() in _WORDS:
-        return str(_WORDS[number.lower()])
+    parts = re.split(r"[- ]", number.lower())
+    if all(part in _WORDS for part in parts):
+        return str(sum(_WORDS[part] for part in parts))
     bare = re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", number)
     return re.sub(r"[.,]0+$", "", bare)
 

@@ -80,7 +80,7 @@ class _Check:
         if lost.state is State.MISSING:
             what = f"Gold chunk {chunk.id} was retrieved but is not in the prompt as sent"
         elif self.case.answers:
-            what = f"Gold chunk {chunk.id} was clipped to {lost.share:.0%} in the prompt as sent, and the answer was in the rest"
+            what = f"Gold chunk {chunk.id} was clipped to {lost.share:.0%} in the prompt as sent; the answer was in the rest"
         else:
             what = f"Gold chunk {chunk.id} was clipped to {lost.share:.0%} in the prompt as sent"
         if elsewhere is not None:

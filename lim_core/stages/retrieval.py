@@ -7,10 +7,10 @@ from typing import Literal
 
 from lim_core.conflicts import Conflict, find_conflicts, told_other_value
 from lim_core.evidence import Gold, gold_of, holders, holds_answer
-from lim_core.rerankers import bm25_scores
+from lim_core.rerankers import bm25_scores, passage_scores
 from lim_core.sentences import states_answer
 from lim_core.stages.registry import stages
-from lim_core.suggestions import Suggestion, suggest
+from lim_core.suggestions import MOST_TEXTS, Suggestion, suggest
 from lim_core.types import Bench, Case, Cause, Chunk, Finding, Json, Status
 
 FoundBy = Literal["gold_id", "alias", "embedding"]
@@ -198,27 +198,27 @@ class _Check:
     def _names(self, ids: Sequence[str] | None = None) -> str:
         wanted = list(self._wanted() if ids is None else ids)
         shown = ", ".join(wanted[:5]) + (" …" if len(wanted) > 5 else "")
-        kind = (
-            "Gold chunk"
-            if self.found_by != "alias"
-            else "Chunk with the answer:"
-            if len(wanted) > 1
-            else "The chunk with the answer,"
-        )
-        comma = "," if kind.endswith(",") else ""
-        return f"{kind} {shown}{comma}"
+        if self.found_by == "alias":
+            return f"Chunk {shown}, which holds an accepted answer," if len(wanted) == 1 else f"Each of {shown}"
+        return f"Gold chunk {shown}" if len(wanted) == 1 else f"Each of the gold chunks {shown}"
 
     def _corpus_ranks(self) -> dict[str, Json]:
-        """BM25 ranks by the question. A chunk that shares no word with it has no rank: its place would be chance."""
+        """BM25 ranks by the question. None for a chunk that shares no word with it: its place would be chance."""
         corpus = self.case.corpus
         wanted = set(self._wanted())
         if corpus is None or not any(chunk.id in wanted for chunk in corpus):
             return {}
-        scores = bm25_scores(self.case.question, [f"{chunk.title}\n{chunk.text}" for chunk in corpus])
+        texts = [f"{chunk.title}\n{chunk.text}" for chunk in corpus]
+        scores = bm25_scores(self.case.question, texts)
+        found = [at for at, chunk in enumerate(corpus) if chunk.id in wanted]
+        if self.found_by == "embedding" and len(corpus) <= MOST_TEXTS and any(scores[at] <= 0 for at in found):
+            # The embedder is open at this point; it ranks chunks that share no word with the question.
+            scores = passage_scores(self.case.question, texts, self.bench.open_embedder()) + 1.0
         return {
-            chunk.id: int((scores > scores[at]).sum() + (scores[:at] == scores[at]).sum()) if scores[at] > 0 else None
-            for at, chunk in enumerate(corpus)
-            if chunk.id in wanted
+            corpus[at].id: int((scores > scores[at]).sum() + (scores[:at] == scores[at]).sum())
+            if scores[at] > 0
+            else None
+            for at in found
         }
 
     def _say(
@@ -231,15 +231,12 @@ class _Check:
         advice: str = "",
     ) -> Finding:
         wanted = set(self._wanted())
-        corpus_ranks: dict[str, Json] = self._corpus_ranks()
-        if self.suggestion is not None:
-            corpus_ranks = {**corpus_ranks, **self.suggestion.corpus_ranks}
         evidence: dict[str, Json] = {
             "gold_ids": list(self._wanted()),
             "found_by": self.found_by,
             "chunk_ranks": _ranks(self.case.chunks, wanted),
             "candidate_ranks": _ranks(self.case.candidates or (), wanted),
-            "corpus_ranks": corpus_ranks,
+            "corpus_ranks": self._corpus_ranks(),
             "conflicts": [
                 {"ids": [c.right_id, c.other_id], "values": [c.right, c.other], "later_id": c.later_id}
                 for c in self.conflicts
