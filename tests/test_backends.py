@@ -487,6 +487,39 @@ def test_a_parameter_that_was_not_sent_is_no_parameter_fault() -> None:
 
 
 # ruff: noqa: E501 - providers' words are kept on one line
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("For this model, temperature is not supported", ParameterRefused),
+        ("Invalid model name m", ConfigError),
+        ("API key not valid. Please pass a valid API key.", ConfigError),
+        ("Could not finish the message because max_tokens or model output limit was reached.", CallFault),
+    ],
+)
+def test_a_400_is_read_in_the_right_order(words: str, kind: type[LimError]) -> None:
+    assert type(from_status(400, {}, json.dumps({"error": {"message": words}}), sent())) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (402, "Payment required", EndpointError),
+        (403, "Forbidden", ConfigError),
+        (405, "Method Not Allowed", ConfigError),
+        (408, "timeout", CallFault),
+        (413, "Request Entity Too Large", CallFault),
+        (500, "input length exceeds maximum context length 4096", CallFault),
+        (501, "not implemented", CallFault),
+        (529, "overloaded", CallFault),
+    ],
+)
+def test_other_statuses(status: int, words: str, kind: type[LimError]) -> None:
+    error = from_status(status, {}, words, sent())
+    assert isinstance(error, kind)
+    if isinstance(error, CallFault):
+        assert error.retry == (status in (408, 529))
+
+
 WINDOWS = [
     (
         "This model's maximum context length is 8192 tokens. However, your messages resulted in 10000 tokens.",

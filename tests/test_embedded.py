@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -17,14 +18,14 @@ from lim_core.backends import ModelSpec, open_model
 from lim_core.backends.embedded import EmbeddedModel
 from lim_core.backends.probe import test_connection as check_connection
 from lim_core.backends.server_tokens import ServerCounter
-from lim_core.backends.weights import find_weights
+from lim_core.backends.weights import _skip, find_weights
 from lim_core.errors import CallFault, ConfigError, FaultKind
 from lim_core.prompts import closed_book, lay_out
 from lim_core.types import Chunk, Message, Reply, Request
 
 pytestmark = pytest.mark.model
 
-WARDENS = "Ada Bruno Celia Dmitri Elena Farid Greta Hugo Ines Jonas".split()
+WARDENS = ["Ada", "Bruno", "Celia", "Dmitri", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas"]
 QUESTION = "Who is the warden of district 3?"
 
 
@@ -175,6 +176,42 @@ def test_another_gguf_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert weights.name == "my-model"
     assert not weights.has_template
     assert weights.sha256 == find_weights(None).sha256
+
+
+def with_template(source: Path, target: Path, template: str) -> None:
+    """Copy a GGUF file with `tokenizer.chat_template` put in front of its metadata."""
+    data = source.read_bytes()
+    version, tensors, pairs = struct.unpack_from("<IQQ", data, 4)
+    end = 24
+    for _ in range(pairs):
+        end += 8 + struct.unpack_from("<Q", data, end)[0]
+        end = _skip(data, end + 4, struct.unpack_from("<I", data, end)[0])
+    for _ in range(tensors):
+        end += 8 + struct.unpack_from("<Q", data, end)[0]
+        end += 4 + 8 * struct.unpack_from("<I", data, end)[0] + 12
+    key, value = b"tokenizer.chat_template", template.encode()
+    entry = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(value)) + value
+    head = b"GGUF" + struct.pack("<IQQ", version, tensors, pairs + 1) + entry + data[24:end]
+    target.write_bytes(head + bytes(-len(head) % 32) + data[end + -end % 32 :])
+
+
+def test_a_model_with_a_template_of_its_own_uses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tuned.gguf"
+    with_template(
+        find_weights(None).path, path, "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }} {% endfor %}Said:"
+    )
+    monkeypatch.setenv("LIM_GGUF", str(path))
+    model = open_model(ModelSpec(options={"n_ctx": 1024, "max_tokens": 8}))
+    assert model.name == "tuned"
+    assert model.default_params == {"temperature": 0.0, "max_tokens": 8}  # its lines are its own business
+    messages = (Message("system", "a"), Message("user", "b"))
+    own, plain = model.counter.count_messages(messages).n, model.counter.count("<system> a <user> b Said:").n
+    assert own == plain + 1  # the start token
+    reply = asyncio.run(model.complete(Request(messages, model.default_params)))
+    assert reply.usage.prompt_tokens == own
+    assert "grammar" not in reply.sent_params
+    assert model.context_window == 1024
+    model.close()
 
 
 def test_two_processes_assemble_at_once_and_damage_is_seen(tmp_path: Path) -> None:

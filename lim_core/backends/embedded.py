@@ -190,7 +190,7 @@ def _start(weights: Weights, template: str, options: EmbeddedOptions) -> _Runnin
     # A copy of old prompts in memory and checkpoints would answer from elsewhere than the one slot, and cost memory.
     params.cache_ram_mib = 0
     params.n_ctx_checkpoints = 0
-    threads = options.threads or min(len(os.sched_getaffinity(0)), _MOST_THREADS)
+    threads = options.threads or min(_cores(), _MOST_THREADS)
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.n_threads_http = _HTTP_THREADS
@@ -211,6 +211,11 @@ def _start(weights: Weights, template: str, options: EmbeddedOptions) -> _Runnin
         ) from error
     root: str = server.listening_address
     return _Running(server, root, key, _window(root, key, options.n_ctx))
+
+
+def _cores() -> int:
+    """Cores this process may use, where the system tells, else cores there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _window(root: str, key: str, asked: int) -> int:

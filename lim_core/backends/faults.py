@@ -122,11 +122,8 @@ def from_status(status: int, headers: Mapping[str, str], text: str, sent: Sent) 
         return WindowFault(f"The prompt is longer than the window of {sent.model}{size}: {words}", refusal)
     if status in (401, 403) or (status == 400 and _KEY_WORDS.search(told.message)):
         return _unauthorised(status, words, sent)
-    if _MODEL_MISSING.search(told.all_words) and status in (400, 404, 422):
-        return ConfigError(
-            f"{sent.base_url} has no model {sent.model!r}: choose one that the Models page or `models test` lists. "
-            f"It said: {words}"
-        )
+    if status == 404 and _MODEL_MISSING.search(told.all_words):
+        return _no_such_model(words, sent)
     if status in (404, 405):
         return ConfigError(_no_such_path(sent, words))
     if status == 408:
@@ -220,6 +217,12 @@ def _unauthorised(status: int, words: str, sent: Sent) -> ConfigError:
     )
 
 
+def _no_such_model(words: str, sent: Sent) -> ConfigError:
+    return ConfigError(
+        f"{sent.base_url} has no model {sent.model!r}: choose one that the Models page or `models test` lists. It said: {words}"
+    )
+
+
 def _no_such_path(sent: Sent, words: str) -> str:
     hint = "check the base URL" if re.search(r"/v\d", sent.base_url) else f"try {sent.base_url.rstrip('/')}/v1"
     if ".azure.com" in sent.base_url:
@@ -236,6 +239,9 @@ def _refused(told: Told, words: str, sent: Sent) -> LimError:
     parameter = _named_parameter(told, sent.params)
     if parameter is not None:
         return ParameterRefused(f"{sent.model} refuses {parameter}: {words}", parameter)
+    # After the parameter: "for this model temperature is not supported" is about no model.
+    if _MODEL_MISSING.search(told.all_words):
+        return _no_such_model(words, sent)
     # Every request of a run has the same form, so none will pass: the run stops at its first call.
     return ConfigError(f"{sent.base_url} refuses the request: {words}")
 
