@@ -33,7 +33,10 @@ def raw_span(row: Mapping[str, Json], hit: Hit) -> RawSpan:
     """Read one span of an export: OTLP-JSON, the SDK's `to_json`, Phoenix REST, or a row of a data frame."""
     context = mapping(row.get("context"))
     return RawSpan(
-        id=label(first(row, "spanId", "span_id", "context.span_id", "id") or first(context, "span_id", "spanId")),
+        # Phoenix gives its rows an id of their own; parents are named by the span's.
+        id=label(
+            first(row, "spanId", "span_id", "context.span_id") or first(context, "span_id", "spanId") or row.get("id")
+        ),
         parent=label(first(row, "parentSpanId", "parent_span_id", "parent_id", "parentId")),
         trace=label(first(row, "traceId", "trace_id", "context.trace_id") or first(context, "trace_id", "traceId")),
         name=label(row.get("name")),

@@ -73,8 +73,7 @@ class Builder:
             notes.append(
                 f"{len(named.extra_gold)} reference text(s) are in none of the retrieved chunks: kept as the corpus, as gold"
             )
-        scored = draft.candidates if draft.candidates and not _scores(draft.chunks or ()) else draft.chunks or ()
-        direction = guess_direction(scored)
+        direction = guess_direction(_scored(named))
         if direction is not None:
             guesses.append(direction)
             record["score_direction"] = direction.value or None
@@ -174,8 +173,11 @@ def _chunk(chunk: DraftChunk) -> dict[str, Json]:
     return found
 
 
-def _scores(chunks: Sequence[DraftChunk]) -> bool:
-    return any(number(chunk.score) is not None for chunk in chunks)
+def _scored(named: Named) -> Sequence[DraftChunk]:
+    """The list whose order the scores made: candidates where the chunks only carry the candidates' scores on."""
+    before = {label(chunk.id): number(chunk.score) for chunk in named.candidates or ()}
+    carried = all(number(chunk.score) == before.get(label(chunk.id)) for chunk in named.chunks)
+    return named.candidates if named.candidates and carried else named.chunks
 
 
 def _gold(draft: Draft, named: Named) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def opened(value: Json) -> Json:
     """The value inside a string that holds JSON; anything else as it is."""
     if isinstance(value, str):
         bare = value.strip()
-        if bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
+        if len(bare) > 1 and bare[0] + bare[-1] in ("{}", "[]", '""'):
             try:
                 return loads(bare)
             except BadJson:

@@ -86,6 +86,13 @@ def _rank(one: Recognised) -> tuple[bool, int, float]:
     return sighting.sure < _SPECIFIC, sighting.depth if sighting.sure >= _SPECIFIC else 0, -sighting.sure
 
 
+def _rivals(other: Recognised, chosen: Recognised) -> bool:
+    """Whether the other is worth naming: general shapes fit anything, and inner shapes are part of the outer one."""
+    if chosen.sighting.sure < _SPECIFIC:
+        return True
+    return other.sighting.sure >= _SPECIFIC and other.sighting.depth <= chosen.sighting.depth
+
+
 def _read(source: Source, entry: Entry[Importer], chosen: Recognised, ranked: tuple[Recognised, ...]) -> Imported:
     reading = entry.part.read(source)
     skipped = [*source.skipped, *reading.skipped]
@@ -113,7 +120,7 @@ def _read(source: Source, entry: Entry[Importer], chosen: Recognised, ranked: tu
         title=entry.title,
         sure=chosen.sighting.sure,
         why=chosen.sighting.why,
-        others=tuple((o.format, o.sighting.sure) for o in ranked if o.format != entry.name)[:3],
+        others=tuple((o.format, o.sighting.sure) for o in ranked if o.format != entry.name and _rivals(o, chosen))[:3],
         kind=source.kind,
         packing=source.packing,
         encoding=source.encoding,

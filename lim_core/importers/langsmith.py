@@ -26,7 +26,7 @@ from lim_core.importers.source import Source
 from lim_core.importers.trace import Span, SpanKind, cases_of, kind_by_name, start_key
 from lim_core.types import Json
 
-_KINDS = frozenset({"chain", "llm", "retriever", "tool", "prompt", "parser", "embedding"})
+_KINDS = frozenset({"chain", "llm", "chat_model", "retriever", "tool", "prompt", "parser", "embedding"})
 _PARAMS = ("temperature", "top_p", "seed", "stop", "max_tokens", "max_completion_tokens")
 
 
@@ -77,7 +77,7 @@ def _span(run: Mapping[str, Json], parent: str, line: int | None) -> Span:
     kind: SpanKind = "other"
     if run.get("run_type") == "retriever":
         kind = "reranker" if kind_by_name(name) == "reranker" else "retriever"
-    elif run.get("run_type") == "llm":
+    elif run.get("run_type") in ("llm", "chat_model"):
         kind = "llm"
     elif kind_by_name(name) == "reranker":
         kind = "reranker"

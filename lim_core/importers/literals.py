@@ -13,7 +13,7 @@ from lim_core.importers.strict import MAX_DEPTH, BadJson
 from lim_core.types import Json
 
 CLASS = "__class__"
-_BLANK = re.compile(r"(?:\s|#[^\n]*)*")
+_BLANK = re.compile(r"\s*(?:#[^\n]*\s*)*")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
 _PREFIX = re.compile(r"(?:[bBuUfF]|[rR][bB]?|[bB][rR])?(?=['\"])")

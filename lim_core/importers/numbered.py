@@ -62,4 +62,27 @@ def _between(text: str, marks: Sequence[tuple[int, int]], titled: bool) -> tuple
         if piece is None:
             return None
         pieces.append(piece)
-    return tuple(pieces)
+    return _first_lines_off(text, pieces)
+
+
+_LABEL = re.compile(r"(?:content|text|passage|body|excerpt|title|source)[ \t]*:[ \t]*", re.IGNORECASE)
+
+
+def _first_lines_off(text: str, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Where every chunk begins with a short line that is no sentence, that line is its title."""
+    found: list[Piece] = []
+    for piece in pieces:
+        line, _, rest = piece.text.partition("\n")
+        if piece.title or not rest.strip() or len(line) > 120 or line.rstrip()[-1:] in ".!?;,":
+            return tuple(pieces)
+        start = piece.start + len(line) + 1
+        while text[start].isspace():
+            start += 1
+        label = _LABEL.match(text, start)
+        start = label.end() if label else start
+        title = _LABEL.sub("", line, count=1).strip(" \t:()*")
+        short = trimmed(text, start, piece.end, title)
+        if short is None:
+            return tuple(pieces)
+        found.append(short)
+    return tuple(found)

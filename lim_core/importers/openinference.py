@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from lim_core.importers.attributes import RawSpan, find_spans, unflatten
@@ -22,11 +23,12 @@ from lim_core.importers.fields import (
 from lim_core.importers.messages import Turn, read_messages
 from lim_core.importers.registry import importers
 from lim_core.importers.source import Source
-from lim_core.importers.trace import Span, SpanKind, cases_of, start_key
+from lim_core.importers.trace import Span, SpanKind, cases_of, kind_by_name, start_key
 from lim_core.types import Json
 
 _PREFIXES = ("openinference.", "retrieval.", "llm.", "reranker.", "input.value", "output.value", "embedding.")
 _NESTED = frozenset({"openinference", "retrieval", "llm", "reranker"})
+_NODE_ID = re.compile(r"\bid_=([^\s,)>]+)")
 _KINDS: Mapping[str, SpanKind] = {"RETRIEVER": "retriever", "RERANKER": "reranker", "LLM": "llm"}
 
 
@@ -87,6 +89,7 @@ def _span(raw: RawSpan) -> Span:
         max_output_tokens=whole(first(params, "max_tokens", "max_completion_tokens", "max_output_tokens")),
         line=raw.hit.line,
         notes=_notes(retrieved),
+        passed_ids=_passed_ids(attributes) if kind == "reranker" else (),
     )
 
 
@@ -101,8 +104,17 @@ def _kind(
         return "reranker"
     if retrieved:
         return "retriever"
+    if _passed_ids(attributes) and (kind_by_name(raw.name) == "reranker" or "postprocess" in raw.name.lower()):
+        return "reranker"
     named = label(dig(attributes, "openinference.span.kind")) or raw.kind
     return _KINDS.get(named.upper(), "llm" if prompt is not None else "other")
+
+
+def _passed_ids(attributes: Mapping[str, Json]) -> tuple[str, ...]:
+    """LlamaIndex's postprocessors record printed nodes, `<NodeWithScore(node=TextNode(id_=n1), score=0.8)>`."""
+    value = opened(dig(attributes, "output.value"))
+    found = [_NODE_ID.search(item) if isinstance(item, str) else None for item in listed(value)]
+    return tuple(match.group(1) for match in found if match) if found and all(found) else ()
 
 
 def _documents(value: Json) -> tuple[tuple[DraftChunk, ...] | None, int]:
@@ -146,6 +158,12 @@ def _prompt(attributes: Mapping[str, Json]) -> str | tuple[Turn, ...] | None:
     prompts = listed(dig(attributes, "llm.prompts"))
     if prompts:
         return text(dig(prompts[0], "prompt.text") if isinstance(prompts[0], Mapping) else prompts[0])
+    template = dig(attributes, "llm.prompt_template.template")
+    if isinstance(template, str) and template.strip():
+        filled = template
+        for name, value in mapping(opened(dig(attributes, "llm.prompt_template.variables"))).items():
+            filled = filled.replace("{" + name + "}", value if isinstance(value, str) else label(value))
+        return filled
     if label(dig(attributes, "openinference.span.kind")).upper() == "LLM":
         value = opened(dig(attributes, "input.value"))
         return read_messages(value) or text(value)

@@ -47,7 +47,7 @@ def _draft(row: Mapping[str, Json], hit: Hit) -> Draft | str:
     test = mapping(row.get("testCase"))
     values = mapping(row.get("vars"))
     outside = [name for name, value in values.items() if isinstance(value, str) and value.startswith("file://")]
-    name = next((key for key in _QUESTIONS if text(values.get(key))), None)
+    name = next((key for key in _QUESTIONS if key not in outside and text(values.get(key))), None)
     question = text(values.get(name)) if name else None
     chunks, how = _chunks(values, outside)
     prompt = _prompt(row)

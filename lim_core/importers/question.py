@@ -13,13 +13,13 @@ _MARKER = re.compile(
     r"(?: is)?[ \t*]*(?:[:：][ \t*]*|\n)(?P<rest>[^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
-_TAGGED = re.compile(
-    r"<(question|query|user_query|user_question|user_input|user_message)>\s*(.{1,5000}?)\s*</\1>",
-    re.IGNORECASE | re.DOTALL,
-)
+_TAG = re.compile(r"<(question|query|user_query|user_question|user_input|user_message)>", re.IGNORECASE)
 _STOP = re.compile(
     r"\n[ \t]*\n|\n[ \t#*]*(?:helpful |final |your |short )*(?:answer|antwort|response|reply|a)[ \t*]*[:：]|</", re.I
 )
+# "Now answer: ..." is an order; what follows its colon is the question.
+_ORDER = re.compile(r"\A(?:\w{1,20} ){0,3}\w{1,20}:\s+(?=\S)")
+MARKED = "taken from the place in the prompt that is marked as the question"
 # A question is longer than nothing and shorter than a document.
 _LONGEST = 2_000
 
@@ -44,8 +44,11 @@ class Asked:
 def find_marker(text: str, start: int = 0) -> Marker | None:
     """The last `Question: ...` line or <question> tag from `start` on."""
     found: Marker | None = None
-    for match in _TAGGED.finditer(text, start):
-        found = Marker(match.group(2).strip(), text.rfind("\n", 0, match.start()) + 1, match.start(2))
+    for match in _TAG.finditer(text, start):
+        close = text.find(f"</{match.group(1)}>", match.end(), match.end() + _LONGEST + 200)
+        question = text[match.end() : close].strip() if close >= 0 else ""
+        if question:
+            found = Marker(question, text.rfind("\n", 0, match.start()) + 1, match.end())
     if found is not None:
         return found
     for match in _MARKER.finditer(text, start):
@@ -54,8 +57,9 @@ def find_marker(text: str, start: int = 0) -> Marker | None:
         if not rest:
             after = re.compile(r"\s*").match(text, match.end())
             begin = after.end() if after else match.end()
-        stop = _STOP.search(text, begin)
-        question = text[begin : stop.start() if stop else len(text)].strip().strip("*").strip()
+        limit = min(len(text), begin + _LONGEST + 200)
+        stop = _STOP.search(text, begin, limit)
+        question = text[begin : stop.start() if stop else limit].strip().strip("*").strip()
         if question and len(question) <= _LONGEST:
             found = Marker(question, match.start(), begin)
     return found
@@ -71,12 +75,14 @@ def find_question(messages: Sequence[Message], taken: int | None = None, end: in
     for _, text in outside:
         marker = find_marker(text)
         if marker is not None:
-            return Asked(marker.question, "taken from the place in the prompt that is marked as the question")
+            return Asked(marker.question, MARKED)
     others = [m for index, m in enumerate(messages) if index != taken and m.role == "user" and m.content.strip()]
     if others and len(others[-1].content) <= _LONGEST:
         return Asked(others[-1].content.strip(), "taken from the last user message")
     for _, text in outside:
         asked = [part.strip() for part in re.split(r"\n\s*\n|\n", text) if part.strip().endswith(("?", "？"))]
         if asked and len(asked[-1]) <= _LONGEST:
-            return Asked(asked[-1], "taken from the last line of the prompt that ends in a question mark")
+            return Asked(
+                _ORDER.sub("", asked[-1]), "taken from the last line of the prompt that ends in a question mark"
+            )
     return None

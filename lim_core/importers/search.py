@@ -12,7 +12,7 @@ from lim_core.importers.source import Source
 from lim_core.types import Json
 
 # Envelopes deeper than this hold something else.
-MAX_ENVELOPES = 6
+MAX_ENVELOPES = 10
 _MAX_SKIPS = 1_000
 _QUESTIONS = ("question", "query", "user_input", "user_query", "user_question", "query_str", "q", "input")
 _ANSWERS = ("answer", "response", "output", "result", "generation", "actual_output", "llm_output")

@@ -18,12 +18,22 @@ _LEAD = re.compile(
 )
 
 
+_WEAK_LEAD = re.compile(
+    r"^[^\n]{0,200}\b(?:context|documents|passages|sources|excerpts|search results|information|facts)\b"
+    r"[^\n]{0,200}[.:][ \t]*\n",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANSWER = re.compile(r"\n[ \t#*]*(?:helpful |final |your )?answer[ \t*]*:", re.IGNORECASE)
+
+
 def _region(text: str) -> tuple[int, int]:
-    """The part of a prompt that holds the context: after a line such as `Context:`, before the question."""
-    lead = _LEAD.search(text)
+    """The part of a prompt that holds the context: after a line that announces it, before the question or the answer."""
+    lead = _LEAD.search(text) or _WEAK_LEAD.search(text)
     start = lead.end() if lead else 0
     marker = find_marker(text, start)
-    return start, marker.line_start if marker is not None else len(text)
+    end = marker.line_start if marker is not None else len(text)
+    answer = _ANSWER.search(text, start, end)
+    return start, answer.start() if answer else end
 
 
 def separated(text: str) -> Pieces | None:
@@ -63,6 +73,10 @@ def empty_lines(text: str) -> Pieces | None:
     return _paragraphs(text, start, end, 0.55) if start else None
 
 
+# `file_name: leave.md`, which LlamaIndex puts before each text.
+_METADATA = re.compile(r"(?:[A-Za-z_][\w -]{0,30}: [^\n]{1,200}(?:\n|\Z)){1,8}\Z")
+
+
 def _paragraphs(text: str, start: int, end: int, sure: float) -> Pieces | None:
     pieces: list[Piece] = []
     at = start
@@ -73,6 +87,9 @@ def _paragraphs(text: str, start: int, end: int, sure: float) -> Pieces | None:
         at = match.end()
     if at < end and (piece := trimmed(text, at, end)) is not None:
         pieces.append(piece)
+    texts = [piece for piece in pieces if not _METADATA.match(piece.text)]
+    if len(texts) * 2 >= len(pieces):
+        pieces = texts
     if not 2 <= len(pieces) <= MAX_PIECES:
         return None
     return Pieces(tuple(pieces), "empty lines between them", sure)

@@ -47,7 +47,7 @@ class Source:
 
     def sample(self, records: int = 40, items: int = 40) -> Source:
         """The head of the file, long arrays cut, so that recognising costs little."""
-        cut = [replace(record, value=_cut(record.value, items, 8)) for record in self.records[:records]]
+        cut = [replace(record, value=_cut(record.value, items, 20)) for record in self.records[:records]]
         return replace(self, text=self.text[:200_000], records=tuple(cut))
 
 

@@ -38,6 +38,7 @@ def tagged(text: str) -> Pieces | None:
         ends[stem] = close
         groups.setdefault(stem, []).append((match.end(), close, match.group(3)))
     best: Pieces | None = None
+    outermost = 0
     for stem, ranges in groups.items():
         known = stem in _TAGS
         inner = [_inside(text, *one) for one in ranges]
@@ -48,8 +49,8 @@ def tagged(text: str) -> Pieces | None:
             continue
         sure = (0.95 if known else 0.75) - (0.25 if len(pieces) == 1 else 0.0)
         # Of tags inside one another the outermost that repeats is the chunk.
-        if best is None or sure > best.sure or (sure == best.sure and pieces[0].start < best.pieces[0].start):
-            best = Pieces(pieces, f"tags <{stem}>", sure)
+        if best is None or sure > best.sure or (sure == best.sure and ranges[0][0] < outermost):
+            best, outermost = Pieces(pieces, f"tags <{stem}>", sure), ranges[0][0]
     return best
 
 

@@ -104,7 +104,6 @@ class _Place:
     chunk: Chunk
     start: int
     end: int
-    in_json: bool
 
 
 def template_of(case: Case) -> Learned:
@@ -143,7 +142,7 @@ def learn_template(messages: Sequence[Message], chunks: Sequence[Chunk], questio
             for place, header, footer in zip(places, wrapped.headers, wrapped.footers, strict=True)
         },
         question=question,
-        in_json=any(place.in_json for place in places),
+        in_json=all(text[place.start - 1 : place.start] == '"' == text[place.end : place.end + 1] for place in places),
         header=wrapped.header,
         footer=wrapped.footer,
     )
@@ -159,18 +158,13 @@ def _places(text: str, chunks: Sequence[Chunk]) -> list[_Place]:
     taken: list[tuple[int, int]] = []
     found: list[_Place] = []
     for chunk in sorted(chunks, key=lambda chunk: -len(chunk.text)):
-        for raw, in_json in _forms(chunk.text):
+        for raw in dict.fromkeys((chunk.text, chunk.text.strip(), *escaped(chunk.text))):
             start = _free(text, raw, taken)
             if start >= 0:
                 taken.append((start, start + len(raw)))
-                found.append(_Place(chunk, start, start + len(raw), in_json))
+                found.append(_Place(chunk, start, start + len(raw)))
                 break
     return found
-
-
-def _forms(text: str) -> list[tuple[str, bool]]:
-    forms = [(text, False), (text.strip(), False)]
-    return [*forms, *((raw, True) for raw in escaped(text) if raw not in (text, text.strip()))]
 
 
 def _free(text: str, raw: str, taken: Sequence[tuple[int, int]]) -> int:

@@ -7,12 +7,14 @@ retrieved text is an answer; each retrieval belongs to the first answer after it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lim_core.importers.draft import Draft, DraftChunk, Reading, Skipped
+from lim_core.importers.fields import label
 from lim_core.importers.messages import Turn
-from lim_core.types import Json
+from lim_core.importers.question import MARKED, find_question
+from lim_core.types import Json, Message
 
 SpanKind = Literal["retriever", "reranker", "llm", "other"]
 _PROBE = 160
@@ -44,6 +46,8 @@ class Span:
     notes: tuple[str, ...] = ()
     # The export left its contents out.
     bare: bool = False
+    # Ids of the documents it passed on, where it names them without their texts.
+    passed_ids: tuple[str, ...] = ()
 
 
 def start_key(value: Json) -> str:
@@ -75,13 +79,24 @@ def cases_of(spans: Sequence[Span], skipped: Sequence[Skipped] = (), notes: Sequ
     lost = list(skipped)
     for key, members in traces.items():
         # A stable sort: spans without a time keep the order of the file.
-        ordered = [span for _, span in sorted(enumerate(members), key=lambda pair: (pair[1].start, pair[0]))]
+        ordered = _resolved([span for _, span in sorted(enumerate(members), key=lambda pair: (pair[1].start, pair[0]))])
         made = _Trace(key, ordered).drafts()
         drafts += made
         if not made:
             line = ordered[0].line
             lost.append(Skipped("a trace with neither retrieved documents nor a prompt", line, f"trace {key}"[:80]))
     return Reading(tuple(drafts), tuple(lost), tuple(notes))
+
+
+def _resolved(spans: Sequence[Span]) -> list[Span]:
+    """Spans that only name the documents they passed on get them from the retrievals of the same trace."""
+    known = {label(chunk.id): chunk for span in spans for chunk in span.documents or () if label(chunk.id)}
+    return [
+        replace(span, documents=tuple(known[key] for key in span.passed_ids if key in known) or None)
+        if span.passed_ids and not span.documents
+        else span
+        for span in spans
+    ]
 
 
 class _Roots:
@@ -117,8 +132,11 @@ class _Trace:
         self.place = {id(span): index for index, span in enumerate(spans)}
         self.by_id = {span.id: span for span in spans if span.id}
         self.retrievals = [span for span in spans if span.kind in ("retriever", "reranker") and span.documents]
-        self.calls = [span for span in spans if span.kind == "llm" and span.prompt is not None]
         self.ancestors = {id(span): self._up(span) for span in spans}
+        calls = [span for span in spans if span.kind == "llm" and span.prompt is not None]
+        outer = {id(parent) for call in calls for parent in self.ancestors[id(call)]}
+        # Of model calls inside one another the innermost is what was really sent.
+        self.calls = [call for call in calls if id(call) not in outer]
 
     def _up(self, span: Span) -> list[Span]:
         """Parents of a span, the nearest first."""
@@ -270,6 +288,9 @@ class _Trace:
             found = parent.asked or found
         if found:
             return found, ""
+        marked = find_question([Message(turn["role"], turn["content"]) for turn in _turns(group.call)])
+        if marked is not None and marked.why == MARKED:
+            return marked.question, marked.why
         queries = [span.asked for span in group.retrievals if span.asked]
         if queries:
             return queries[0], "taken from the query that the retriever was given, which may be a rewritten one"
@@ -292,6 +313,12 @@ class _Trace:
     def _outer_answer(self, group: _Group) -> str | None:
         lead = group.call or group.retrievals[-1]
         return next((parent.said for parent in self.ancestors[id(lead)] if parent.said), None)
+
+
+def _turns(call: Span | None) -> tuple[Turn, ...]:
+    if call is None or call.prompt is None:
+        return ()
+    return ({"role": "user", "content": call.prompt},) if isinstance(call.prompt, str) else call.prompt
 
 
 def _probe(text: str) -> str:

@@ -115,6 +115,17 @@ def _join_size(rests: Sequence[Sequence[str]], head: str) -> int:
             start += 1
         return start
     limit = common if number is None else number
+    if number is not None:
+        # What also stands before the first chunk, its number included, is the header.
+        before = _TOKEN.findall(head[-400:])
+        shared = 0
+        while shared < min(len(first), len(before)) and _same(first[-1 - shared], before[-1 - shared]):
+            shared += 1
+        start = len(first) - shared
+        if start <= number:
+            while start < number and first[start].isspace():
+                start += 1
+            return start
     for index in range(limit, 0, -1):
         if first[index - 1] == "\n":
             return index
@@ -188,7 +199,10 @@ def _counted(texts: Sequence[str]) -> tuple[Wrapper, ...]:
 
 
 def _shared(wrappers: Sequence[Wrapper]) -> Wrapper:
-    """A wrapper for a chunk that the prompt did not hold: what all have in common, its own title in between."""
+    """A wrapper for a chunk that the prompt did not hold: what all have in common, its own title in between.
+
+    Where the wrappers differ in figures alone (scores), those of the first one stay.
+    """
     if all(wrapper == wrappers[0] for wrapper in wrappers):
         return wrappers[0]
     pieces = [_spread(wrapper) for wrapper in wrappers]
@@ -196,6 +210,9 @@ def _shared(wrappers: Sequence[Wrapper]) -> Wrapper:
     front = next((i for i in range(size) if any(p[i] != pieces[0][i] for p in pieces)), size)
     back = next((i for i in range(size - front) if any(p[-1 - i] != pieces[0][-1 - i] for p in pieces)), size - front)
     end = pieces[0][len(pieces[0]) - back :]
+    middles = ["".join(part for part in p[front : len(p) - back] if isinstance(part, str)) for p in pieces]
+    if not any(character.isalpha() for middle in middles for character in middle):
+        return wrappers[0]
     return Wrapper((*pieces[0][:front], Titled(), *end))
 
 
