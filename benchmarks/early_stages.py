@@ -69,7 +69,8 @@ def _seconds(case: Case, bench: Bench) -> tuple[float, dict[str, float], Finding
 
 
 def _print(title: str, case: Case, bench: Bench) -> None:
-    runs = [_seconds(case, bench) for _ in range(ROUNDS)]
+    # A new object each time: what was found for the last case is kept for the next stage.
+    runs = [_seconds(replace(case), bench) for _ in range(ROUNDS)]
     total, each, finding = sorted(runs, key=lambda run: run[0])[ROUNDS // 2]
     shares = "  ".join(f"{name} {seconds:.3f}" for name, seconds in each.items())
     tokens = finding.evidence["prompt_tokens"]

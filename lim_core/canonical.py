@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 # Any run of backslashes, for a prompt that was put into JSON twice shows each escape with two or four of them.
 _ESCAPE = re.compile(
-    r"\\+u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
-    r"|\\+u[0-9a-fA-F]{4}"
-    r"|\\+[nrtbf]"
+    # From the start of the run only, or a long run would be read again from each of its backslashes.
+    r"(?<!\\)\\++(?:u[dD][89abAB][0-9a-fA-F]{2}\\++u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[nrtbf])"
 )
 _TAG = (
     r"/?(?:a|b|blockquote|br|code|div|em|h[1-6]|hr|i|li|ol|p|pre|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)"

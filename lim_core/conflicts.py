@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from lim_core.normalise import contains_any, find_aliases
 from lim_core.sentences import Sentence, content_words, sentences, stem
@@ -36,6 +37,7 @@ _SCOPES = re.compile(
 )
 _NAME = re.compile(r"(?:[^\W\d_a-z][\w.'’-]*)(?:\s+(?:de|von|van|der|of|la|le)?\s*[^\W\d_a-z][\w.'’-]*){0,3}")
 _MOST_SENTENCES = 400
+_MOST_STATEMENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,16 @@ class _Statement:
 def find_conflicts(case: Case, gold: Sequence[Chunk]) -> tuple[Conflict, ...]:
     """Chunks of the case that contradict a gold chunk, each once, in retrieved order."""
     asked = content_words(case.question)
-    right = [statement for chunk in gold for statement in _statements(case, chunk, asked)]
+    right = [statement for chunk in gold for statement in islice(_statements(case, chunk, asked), _MOST_STATEMENTS)]
     if not right:
         return ()
     gold_ids = {chunk.id for chunk in gold}
     found: list[Conflict] = []
     for chunk in case.chunks:
         # A chunk that holds the right answer too tells the model both; it is no witness against it.
-        if chunk.id in gold_ids or contains_any(case.answers, chunk.text):
+        if chunk.id in gold_ids or not any(_may_mention(r.subject, f"{chunk.title} {chunk.text}") for r in right):
+            continue
+        if contains_any(case.answers, chunk.text):
             continue
         conflict = next((c for statement in right if (c := _contradiction(statement, chunk, asked))), None)
         if conflict is not None:
@@ -91,7 +95,7 @@ def told_other_value(case: Case, conflict: Conflict) -> bool:
 
 
 def _statements(case: Case, chunk: Chunk, asked: frozenset[str]) -> Iterator[_Statement]:
-    matches = find_aliases(case.answers, chunk.text)
+    matches = find_aliases(case.answers, chunk.text)[:50]
     around = content_words(f"{chunk.title} {chunk.text[:2000]}")
     for sentence in sentences(chunk.text) if matches else ():
         for match in matches:
@@ -129,6 +133,14 @@ def _contradiction(right: _Statement, chunk: Chunk, asked: frozenset[str]) -> Co
         shown = right.value.text if right.value else right.answer
         return Conflict(right.chunk.id, chunk.id, shown, other.text, forms, later_of(right.chunk, chunk))
     return None
+
+
+def _may_mention(stems: frozenset[str], text: str) -> bool:
+    """A cheap check before all words are cut out: all but the last letter of a stem stands in its word as written."""
+    if not text.isascii():
+        return True
+    plain = text.lower()
+    return all(word[:-1] in plain for word in stems)
 
 
 @dataclass(frozen=True, slots=True)

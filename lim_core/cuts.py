@@ -165,16 +165,19 @@ def would_lose(
     has_question = len(places) > 2 * len(prompt.spans)
     system = [at for at, message in enumerate(messages) if message.role in _SYSTEM_ROLES and message.content.strip()]
     places += [place for at in system for place in (Place(at, 0), Place(at, len(messages[at].content)))]
+    excess = max(0, tokens - limit)
+    if not excess:
+        nothing = Loss((), False if system else None, False if has_question else None)
+        return dict.fromkeys(Cut, nothing)
     before = token_offsets(messages, places, counter).before
     ranges = list(zip(before[::2], before[1::2], strict=True))
     chunk_ranges = ranges[: len(prompt.spans)]
     question_ranges = ranges[len(prompt.spans) :][: int(has_question)]
     system_ranges = ranges[len(prompt.spans) + int(has_question) :]
-    excess = max(0, tokens - limit)
     dropped = {
         Cut.START: (0, excess),
         Cut.END: (tokens - excess, tokens),
-        Cut.MIDDLE: (limit // 2, limit // 2 + excess) if excess else (0, 0),
+        Cut.MIDDLE: (limit // 2, limit // 2 + excess),
     }
 
     def touched(cut: Cut, ranges: Sequence[tuple[int, int]]) -> bool:

@@ -29,6 +29,8 @@ _DOUBLE_CHARS = 24
 _CLIPPED_SHARE = 0.15
 _CLIPPED_CHARS = 40
 _MOST_COPIES = 64
+# Marks are looked for in so many characters at an edge.
+_EDGE = 400
 _GAP = 200
 # No text of a prompt can hold it: the reduction drops control characters.
 _BETWEEN = "\0"
@@ -36,7 +38,6 @@ _BETWEEN = "\0"
 _MARK = (
     r"(?:…|\.{3,}|[\[(<{][^\[\](){}<>]{0,40}?(?:truncat|omitted|cut off|shortened|…|\.{3})[^\[\](){}<>]{0,40}[\])>}])"
 )
-_MARK_ONLY = re.compile(rf"\W*(?:{_MARK}\W*)+", re.IGNORECASE)
 _STUMP = r"\\u?[0-9a-fA-F]{0,3}|<[a-z/]{0,10}|&[#a-z0-9]{0,8}"
 _MARK_END = re.compile(rf"(?:\s|{_MARK}|{_STUMP})+\Z", re.IGNORECASE)
 # Numbers with their separators, and words: what must agree where only punctuation was changed.
@@ -255,7 +256,7 @@ class _Search:
         starts: set[int] = set()
         ends: set[int] = set()
         for base, side, message in zip(self.bases.tolist(), self.sides, self.messages, strict=False):
-            head, tail = _MARK_START.match(message.content), _MARK_END.search(message.content)
+            head, tail = _MARK_START.match(message.content), _mark_end(message.content)
             first = int(np.searchsorted(side.places, head.end())) if head else 0
             last = int(np.searchsorted(side.places, tail.start())) if tail else len(side.text)
             starts.update(range(base, base + first + 1))
@@ -270,7 +271,7 @@ class _Search:
             if first.region and second.region and first.lost_tail and second.lost_head:
                 between = self.messages[first.region.message].content[first.region.end : second.region.start]
                 same = first.region.message == second.region.message
-                if same and (not between.strip() or _MARK_ONLY.fullmatch(between)):
+                if same and _only_a_mark(between):
                     return (first.chunk_id, second.chunk_id)
         for each in inside:
             if each.region and not (each.lost_head or each.lost_tail):
@@ -280,7 +281,10 @@ class _Search:
         return None
 
     def _ends_in_question(self) -> bool:
-        tail = canonical(_MARK_END.sub("", self.messages[-1].content)).text if self.messages else ""
+        content = self.messages[-1].content if self.messages else ""
+        mark = _mark_end(content)
+        end = mark.start() if mark else len(content)
+        tail = canonical(content[max(0, end - 8 * len(self.question) - _EDGE) : end]).text
         asked = self.question.rstrip("?!.:;？。؟")
         least = max(GRAM, len(asked) // 2)
         return any(tail.endswith(asked[:size]) for size in range(len(asked) - 1, least - 1, -1))
@@ -289,6 +293,19 @@ class _Search:
         message = int(np.searchsorted(self.bases, start, "right")) - 1
         base, side = int(self.bases[message]), self.sides[message]
         return Region(message, side.start(start - base), side.end(min(end - base, len(side.text))))
+
+
+def _mark_end(content: str) -> re.Match[str] | None:
+    return _MARK_END.search(content, max(0, len(content) - _EDGE))
+
+
+def _only_a_mark(between: str) -> bool:
+    """Whether nothing, or only the mark of a cut, stands between two chunks; a label or a title is more than that."""
+    if not between.strip():
+        return True
+    if len(between) > _EDGE or not re.search(_MARK, between, re.IGNORECASE):
+        return False
+    return not any(char.isalnum() for char in re.sub(_MARK, "", between, flags=re.IGNORECASE))
 
 
 def _spread(starts: NDArray[np.int64], length: int) -> NDArray[np.bool_]:

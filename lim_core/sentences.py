@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,9 +47,9 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     start = 0
     for match in _END.finditer(text):
-        piece = text[start : match.start()]
-        if "\n" not in match[0] and _ABBREVIATION.search(piece):
+        if "\n" not in match[0] and _ABBREVIATION.search(text[max(start, match.start() - 12) : match.start()]):
             continue
+        piece = text[start : match.start()]
         if piece.strip():
             found.append(Sentence(piece, start, match.start()))
         start = match.end()
@@ -80,8 +81,10 @@ def states_answer(question: str, answers: Sequence[str], text: str, title: str =
     asked = content_words(question)
     around = content_words(title)
     matches = find_aliases(answers, text)
+    starts = sorted(match.start for match in matches)
     for sentence in sentences(text) if matches else ():
-        if any(sentence.start <= match.start < sentence.end for match in matches):
+        first = bisect_left(starts, sentence.start)
+        if first < len(starts) and starts[first] < sentence.end:
             about = content_words(sentence.text) | around
             if 2 * len(asked & about) >= len(asked):
                 return True

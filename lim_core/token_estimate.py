@@ -79,12 +79,16 @@ _LONG_WORD = 5
 class Shares:
     """Lower and upper share of a token for every character, shape (len(text),) each."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
 
 
+@lru_cache(maxsize=2)
 def token_shares(text: str) -> Shares:
-    """What each character of a text adds to its token count; the sums over a text are the ends of its band."""
+    """What each character of a text adds to its token count; the sums over a text are the ends of its band.
+
+    Not to be changed: the last two are kept, for one prompt is counted and measured several times in a row.
+    """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     kinds = np.where(codes < _BMP, _classes()[np.minimum(codes, _BMP - 1)], _OTHER)
     before = np.empty_like(kinds)
@@ -95,7 +99,7 @@ def token_shares(text: str) -> Shares:
     letters = (kinds == _LOWER) | upper | (kinds == _LATIN)
     letters_before = (before == _LOWER) | (before == _UPPER) | (before == _LATIN)
     words = letters & (~letters_before | (upper & (before == _LOWER)))
-    index = np.arange(len(kinds))
+    index = np.arange(len(kinds), dtype=np.int32)
     word_starts = np.maximum.accumulate(np.where(words, index, 0))
     spaces = kinds == _SPACE
     same = kinds == before
@@ -128,8 +132,8 @@ def _classes() -> NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=1)
-def _character_factors() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    lows, highs = np.zeros(_OTHER + 1), np.zeros(_OTHER + 1)
+def _character_factors() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    lows, highs = np.zeros(_OTHER + 1, np.float32), np.zeros(_OTHER + 1, np.float32)
     for kind, factor in _PER_CHARACTER.items():
         lows[kind], highs[kind] = factor.low, factor.high
     return lows, highs

@@ -90,12 +90,16 @@ class EstimateCounter:
     def count(self, text: str) -> TokenCount:
         """Tokens of a bare text; `n` is the geometric middle of the band."""
         shares = token_shares(text)
-        return _banded(float(shares.low.sum()), float(shares.high.sum()), self.source)
+        return _banded(float(shares.low.sum(dtype=float)), float(shares.high.sum(dtype=float)), self.source)
 
     def count_messages(self, messages: Sequence[Message]) -> TokenCount:
         """Tokens of a prompt, with room in the band for a chat template of unknown make."""
         shares = [token_shares(message.content) for message in messages]
-        body = _banded(sum(float(s.low.sum()) for s in shares), sum(float(s.high.sum()) for s in shares), self.source)
+        body = _banded(
+            sum(float(s.low.sum(dtype=float)) for s in shares),
+            sum(float(s.high.sum(dtype=float)) for s in shares),
+            self.source,
+        )
         return _with_template(body, len(messages), _MOST_PER_PROMPT)
 
 
@@ -209,7 +213,7 @@ def token_offsets(messages: Sequence[Message], places: Sequence[Place], counter:
             sums = np.concatenate([[0.0], np.cumsum(steps)]) if steps else np.zeros(1)
         else:
             shares = token_shares(message.content)
-            sums = np.concatenate([[0.0], np.cumsum((shares.low + shares.high) / 2)])[points]
+            sums = np.concatenate([[0.0], np.cumsum((shares.low + shares.high) / 2, dtype=float)])[points]
         weights.append(dict(zip(points, sums.tolist(), strict=True)))
     lengths = [len(message.content) for message in messages]
     text_weight = sum(weight[length] for weight, length in zip(weights, lengths, strict=True))

@@ -99,7 +99,7 @@ def values(sentence: str) -> tuple[Value, ...]:
         unit = ""
         if kind is Kind.NUMBER:
             after, cjk = _AFTER.match(sentence, end), _CJK_AFTER.match(sentence, end)
-            before = _BEFORE.search(sentence, 0, match.start())
+            before = _BEFORE.search(sentence, max(0, match.start() - 40), match.start())
             if cjk:
                 unit, end = cjk[0], end + 1
             elif after and not _is_function_word(after[1]):

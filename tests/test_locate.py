@@ -279,3 +279,10 @@ def test_a_long_chunk() -> None:
 def test_repetitive_text_is_not_quadratic(unit: str) -> None:
     chunks = [Chunk(str(i), unit * 20_000 + str(i)) for i in range(10)]
     assert _seconds(chunks, unit * 60_000) < 8
+
+
+@pytest.mark.parametrize("unit", [" ", ".", "...", "[", "(...", "<a", "&", "\\"])
+def test_marks_of_a_cut_are_looked_for_in_linear_time(unit: str) -> None:
+    prompt = unit * 50_000 + TEXTS[0] + unit * 50_000 + "x" + unit * 50_000
+    assert locate(CHUNKS, _user(prompt), QUESTION).found[0].state is State.WHOLE
+    assert _seconds(CHUNKS, prompt) < 5
