@@ -2,7 +2,7 @@
 
 from lim_core.ui import shell
 
-shell.open_page("Home")
+shell.open_page("Home", "Which stage lost the answer?")
 
 with shell.guarded():
     from lim_core.ui.home import show_home

@@ -76,7 +76,9 @@ def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
     }
     has = {
         "truncation": "window or usage is there",
-        "retrieval": "all lists are there" if lists else "candidates and corpus (in JSON) would say why it is absent",
+        "retrieval": "all lists are there"
+        if lists
+        else "answers or gold are there; candidates and corpus, in JSON, would add to it",
         "assembly": "the prompt is there",
         "position": "answers and chunks are there",
     }

@@ -22,31 +22,27 @@ def show_home() -> None:
     """Draw the page."""
     st.text(_WHAT, width=760)
     st.page_link(shell.DIAGNOSE.path, label="Diagnose a complaint of your own", icon=shell.DIAGNOSE.icon)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([5, 2], gap="large")
     with left:
         st.subheader("Sample complaints", anchor=False)
         samples = list_samples()
         if not samples:
             views.note("The folder data holds no samples.")
-        for place, sample in enumerate(samples):
-            _offer(sample, place)
+        with st.grid(2, min_column_width=280, gap="small"):
+            for place, sample in enumerate(samples):
+                _offer(sample, place)
     with right:
         st.subheader("Last runs", anchor=False)
         recent_runs(8)
 
 
 def _offer(sample: Sample, place: int) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        with st.container(gap=None):
-            st.markdown(f"**{views.escape(sample.title)}**")
-            views.note(sample.complaint)
-        if st.button(
-            "Diagnose",
-            key=f"sample-{place}",
-            icon=":material/play_arrow:",
-            help=f"Run the sample {views.escape(sample.title)}",
-        ):
+    with st.container(border=True, gap="xsmall", height="stretch"):
+        st.markdown(f"**{views.escape(sample.title)}**")
+        views.note(sample.complaint)
+        if st.button("Diagnose", key=f"sample-{place}", icon=":material/play_arrow:"):
             choice = chosen_model()
             loaded = load_sample(sample)
             settings = RunSettings(model=choice.model, base_url=choice.base_url)
-            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=start_diagnosis(loaded.case, settings, loaded.warnings)))
+            run_id = start_diagnosis(loaded.case, settings, loaded.warnings)
+            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=run_id))

@@ -177,7 +177,7 @@ def _remedy(row: RemedyRow, key: str) -> None:
         said = f"{percent(row.before)} → {percent(row.after)}, {gain}, n = {row.n}"
     else:
         said = "not tried"
-    with st.expander(f"**{views.escape(row.title)}** · {views.escape(said)}", key=key):
+    with st.expander(f"Use it: **{views.escape(row.title)}** · {views.escape(said)}", icon=":material/code:", key=key):
         if row.note:
             views.note(row.note)
         fixes = code_for(row.name)

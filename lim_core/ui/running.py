@@ -69,16 +69,24 @@ def show_run(run_id: str) -> None:
     record = shell.store().run(run_id)
     if record is None and job is None:
         raise InputError(f"There is no run {run_id} in this store: it was deleted, or the link is of another server.")
-    if record is not None:
-        views.line(record.question)
     if job is not None and not job.state.ended:
+        if record is not None:
+            views.line(record.question)
         _watch(run_id)
         return
     if record is None:
         if job is not None and job.error:
             raise InputError(job.error)
         raise InputError(f"The run {run_id} ended before it was stored: start it again.")
-    _actions(record)
+    left, right = st.columns([2, 3], vertical_alignment="center")
+    with left:
+        views.line(record.question)
+    with right:
+        _actions(record)
+    settings = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in record.settings.items() if value is not None
+    )
+    views.note(f"{record.case_id} · {record.created_at:%Y-%m-%d %H:%M} UTC · run {record.id} · {settings}")
     if record.status in _ENDED_EARLY:
         views.caution(f"{_ENDED_EARLY[record.status]} {record.note}".strip())
     document = shell.store().document(run_id)
@@ -162,7 +170,7 @@ def _progress(job: JobView) -> None:
 def _actions(record: RunRecord) -> None:
     document = shell.store().document(record.id)
     shared = shell.share(shell.RunLink(run=record.id), st.context.url)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         with st.popover("Copy link", icon=":material/link:"):
             st.code(shared.url, language=None, wrap_lines=True)
             if shared.loopback:
@@ -184,5 +192,3 @@ def _actions(record: RunRecord) -> None:
             shell.go_to(shell.DIAGNOSE, shell.RunLink(run=_again(record.id)))
         if st.button("New diagnosis", icon=":material/add:", key="new"):
             shell.go_to(shell.DIAGNOSE, shell.RunLink())
-    settings = ", ".join(f"{name} {value}" for name, value in record.settings.items() if value is not None)
-    views.note(f"{record.case_id} · {record.created_at:%Y-%m-%d %H:%M} UTC · run {record.id} · {settings}")

@@ -9,7 +9,8 @@ import streamlit as st
 
 from lim_core.store.records import RunStatus, RunSummary
 from lim_core.ui import shell, views
-from lim_core.ui.words import CAUSES, cause_words, clip, count, duration
+from lim_core.ui.result import cause_status
+from lim_core.ui.words import CAUSES, SIGNS, cause_words, clip, count, duration
 
 PAGE = 50
 _ALL = "all"
@@ -21,13 +22,16 @@ def recent_runs(limit: int) -> None:
     if not page.rows:
         views.note("No runs yet.")
     for row in page.rows:
-        label = f"{_verdict(row)} · {clip(row.question, 60)}"
-        st.page_link(
-            shell.DIAGNOSE.path,
-            label=views.escape(label),
-            query_params=shell.RunLink(run=row.id).to_query(),
-            width="stretch",
-        )
+        with st.container(gap=None):
+            query = shell.RunLink(run=row.id).to_query()
+            st.page_link(
+                shell.DIAGNOSE.path,
+                label=views.escape(_verdict(row)),
+                icon=SIGNS[cause_status(row.cause or "UNDETERMINED")].icon,
+                query_params=query,
+                width="stretch",
+            )
+            views.note(f"{clip(row.question, 80)} · {row.created_at:%Y-%m-%d %H:%M} UTC")
 
 
 def runs_table() -> str | None:
@@ -64,7 +68,7 @@ def runs_table() -> str | None:
         selection_mode="single-row",
         placeholder="–",
         alt="Runs, newest first",
-        column_config={"question": st.column_config.TextColumn(width="large")},
+        column_config={"question": st.column_config.TextColumn(width="medium")},
     )
     picked = [index for index in event["selection"]["rows"] if 0 <= index < len(shown.rows)]
     return shown.rows[picked[0]].id if picked else None

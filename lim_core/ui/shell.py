@@ -80,14 +80,14 @@ class Shared:
     loopback: bool
 
 
-def open_page(title: str) -> None:
+def open_page(title: str, heading: str | None = None) -> None:
     """Set the page up and draw what all pages share. The first statement of every page."""
     st.set_page_config(page_title=f"{title} · lim", page_icon=str(_ICON), layout="wide", initial_sidebar_state=220)
     with st.sidebar:
         st.markdown("**lim**  \n:small[:gray[where the answer was lost]]")
         for room in ROOMS:
             st.page_link(room.path, label=room.title, icon=room.icon)
-    st.title(title, anchor=False)
+    st.title(heading or title, anchor=False)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

@@ -54,7 +54,7 @@ def show_trials(store: Store, run_id: str, key: str) -> None:
         alt="Trials of the run, in the order they finished",
         column_config={
             "ms": st.column_config.NumberColumn(format="%d"),
-            "answer": st.column_config.TextColumn(width="large"),
+            "answer": st.column_config.TextColumn(width="medium"),
         },
     )
     picked = [index for index in event["selection"]["rows"] if 0 <= index < len(rows)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -20,6 +21,8 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _SEAMS = re.compile(r"(\\[:@.]|[wW](?=[wW]))")
 
 Row = Mapping[str, Json]
+# Tables up to this many rows are shown whole, longer ones scroll.
+_ALL_ROWS = 20
 
 
 def escape(text: str) -> str:
@@ -67,7 +70,8 @@ def status_badge(status: Status) -> None:
 def table(rows: Sequence[Row], *, alt: str, key: str | None = None, units: Mapping[str, str] | None = None) -> None:
     """Rows as a grid; cells are never read as Markdown. `units` gives a column's number format (printf)."""
     formats = {name: st.column_config.NumberColumn(format=form) for name, form in (units or {}).items()}
-    st.dataframe(list(rows), hide_index=True, alt=alt, key=key, column_config=formats, placeholder="–")
+    height: Literal["content"] | int = "content" if len(rows) <= _ALL_ROWS else 420
+    st.dataframe(list(rows), height=height, hide_index=True, alt=alt, key=key, column_config=formats, placeholder="–")
 
 
 def chart(drawn: Chart, rows: Sequence[Row], *, key: str) -> None:

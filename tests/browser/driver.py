@@ -34,11 +34,9 @@ class App:
     def start(self) -> None:
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("LIM_", "OPENAI_"))}
         environ |= {"LIM_STORE": str(self.store), "HOME": str(self.folder), "HF_HUB_OFFLINE": "1"}
-        log = (self.folder / "log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)],
-            cwd=ROOT, env=environ, stdout=log, stderr=log,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:

@@ -127,7 +127,7 @@ def test_stages_are_reached_with_the_keyboard(app: App, visit: Open) -> None:
     for _ in range(6):
         if light.evaluate("node => node === document.activeElement"):
             break
-        seen.page.keyboard.press("ArrowLeft")
+        seen.page.keyboard.press("ArrowRight")
     seen.page.keyboard.press("Enter")
     seen.settle()
     assert "ranked 8 of 16" in seen.page.locator("[data-testid=stMain]").inner_text()
