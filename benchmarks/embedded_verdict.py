@@ -1,6 +1,6 @@
 """The position sample on the embedded model: calls, tokens, seconds, peak memory, and whether the verdict holds by seed.
 
-python benchmarks/embedded_verdict.py [--seeds 5] [--case data/position.json]
+python benchmarks/embedded_verdict.py [--seeds 5] [--case data/lost-in-the-middle.json]
 """
 
 from __future__ import annotations

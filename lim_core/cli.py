@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from lim_core import cases, runs
+from lim_core.backends import spec_for
 from lim_core.config import Settings, UrlSource
 from lim_core.errors import ConfigError, InputError, LimError, StoreBusy
 from lim_core.judges import judges
@@ -115,7 +116,7 @@ def _settings(arguments: argparse.Namespace) -> runs.RunSettings:
         if base_url is not None or (model is None and environment.base_url is not None):
             raise ConfigError("An endpoint is given but no model: name the model with --model or LIM_MODEL.")
         model = runs.EMBEDDED
-    elif base_url is None:
+    elif base_url is None and spec_for(model).backend == "openai-compat":
         base_url = environment.base_url or OPENAI_URL
     return runs.RunSettings(
         model=model,

@@ -14,7 +14,7 @@ from lim_core import arms
 from lim_core.backends import ModelSpec, open_model, spec_for
 from lim_core.backends.weights import weights_name
 from lim_core.config import Settings
-from lim_core.diagnose import Diagnosis, diagnose
+from lim_core.diagnose import PAID, Diagnosis, diagnose
 from lim_core.document import Document, build_document
 from lim_core.embeddings import open_embedder
 from lim_core.errors import ConfigError, InputError, KeyMissing, LimError, RunCancelled
@@ -26,7 +26,7 @@ from lim_core.prompts import TEMPLATE_VERSION, lay_out
 from lim_core.runner import Runner
 from lim_core.stages import stages
 from lim_core.tokens import counter_for
-from lim_core.types import Bench, Budget, Case, Finding, Json, Model, Progress, TrialResult, TrialSink, Usage
+from lim_core.types import Bench, Budget, Case, Embedder, Finding, Json, Model, Progress, TrialResult, TrialSink, Usage
 
 if TYPE_CHECKING:
     from lim_core.store import Store
@@ -216,7 +216,7 @@ def run_diagnosis(
         tested = settings.tested_model
         bench = Bench(
             open_model=opened.model,
-            open_embedder=open_embedder,
+            open_embedder=_no_embedder if _early_only(settings) else open_embedder,
             runner=runner,
             counter=counter_for(case.model),
             judge=judges[settings.judge].part,
@@ -343,6 +343,15 @@ class _Counting:
     @property
     def outcomes(self) -> Mapping[str, int]:
         return self._tally
+
+
+def _early_only(settings: RunSettings) -> bool:
+    """Whether only stages were asked for that read the case and nothing else: then no model of any kind is loaded."""
+    return settings.stages is not None and not PAID.intersection(settings.stages)
+
+
+def _no_embedder() -> Embedder:
+    raise ConfigError("Embeddings are loaded only when a stage that calls a model is asked for too.")
 
 
 def _last(steps: Iterator[Finding | Diagnosis]) -> Diagnosis:

@@ -13,7 +13,7 @@ from lim_core.backends.openai_compat import check_key
 from lim_core.backends.registry import ModelSpec, backends
 from lim_core.backends.server_tokens import ServerCounter
 from lim_core.errors import ConfigError, LimError, ParameterRefused
-from lim_core.types import Message, Model, Reply, Request
+from lim_core.types import Json, Message, Model, Reply, Request
 
 if TYPE_CHECKING:
     import httpx2
@@ -44,6 +44,40 @@ class Probe:
     server_tokens: bool = False
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    exit_code: int = 0
+
+    def lines(self) -> tuple[str, ...]:
+        """What was found, one fact a line, for a terminal."""
+
+        def told(value: bool | None) -> str:
+            return "unknown" if value is None else "yes" if value else "no"
+
+        facts = [f"address           {self.final_url}"]
+        if self.models:
+            facts.append(f"models            {', '.join(self.models[:20])}")
+        if self.seconds is not None:
+            facts.append(f"one call          {self.seconds:.2f} s, reply: {self.reply!r}")
+        facts += [
+            f"usage reported    {told(self.usage_reported)}",
+            f"cached tokens     {told(self.cached_tokens_reported)}",
+            f"context window    {self.context_window if self.context_window is not None else 'unknown'}",
+        ]
+        facts += [f"warning           {warning}" for warning in self.warnings]
+        return (*facts, f"error             {self.error}") if self.error is not None else tuple(facts)
+
+    def to_json(self) -> dict[str, Json]:
+        """What was found; unknown is null."""
+        return {
+            "final_url": self.final_url,
+            "models": list(self.models),
+            "reply": self.reply,
+            "seconds": self.seconds,
+            "usage_reported": self.usage_reported,
+            "cached_tokens_reported": self.cached_tokens_reported,
+            "context_window": self.context_window,
+            "warnings": list(self.warnings),
+            "error": self.error,
+        }
 
 
 def test_connection(spec: ModelSpec, key: str | None) -> Probe:
@@ -53,7 +87,7 @@ def test_connection(spec: ModelSpec, key: str | None) -> Probe:
             return _try_local(spec, key)
         return _try_endpoint(spec, check_key(key), read_address(spec.base_url))
     except LimError as error:
-        return Probe(spec, spec.base_url or spec.backend, error=str(error))
+        return Probe(spec, spec.base_url or spec.backend, error=str(error), exit_code=error.exit_code)
 
 
 # pytest collects what is called test_*; this is not one.
@@ -144,10 +178,10 @@ def _try_endpoint(spec: ModelSpec, key: str | None, address: Address) -> Probe:
         name = spec.name or (listing.names[0] if len(listing.names) == 1 else None)
         probe = _describe(Probe(replace(spec, name=name), ""), listing, address, key)
         if not listing.reached:
-            return replace(probe, error=str(listing.failure))
+            return replace(probe, error=str(listing.failure), exit_code=listing.failure.exit_code if listing.failure else 3)
         if name is None:
             some = f" It offers {', '.join(listing.names[:8])}." if listing.names else ""
-            return replace(probe, error=f"Name the model to test.{some}")
+            return replace(probe, error=f"Name the model to test.{some}", exit_code=2)
         probe = _try_model(site, probe, listing, name, key)
         if probe.error is not None and listing.entries is None:
             # No list to go by: the path may be the fault. The key goes to the same origin only.
@@ -179,7 +213,7 @@ def _try_model(site: _Site, probe: Probe, listing: _Listing, name: str, key: str
         finally:
             model.close()
     except LimError as error:
-        return replace(probe, error=str(error))
+        return replace(probe, error=str(error), exit_code=error.exit_code)
     warnings = probe.warnings
     window = _window_in_list(listing.entries or (), name)
     server_tokens = False

@@ -1,0 +1,285 @@
+"""The command line as a script meets it: exit codes, one line of error, strict JSON, the store, resume."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lim_core.cases import case_to_json
+from lim_core.prompts import lay_out
+from tests.questions import office_case
+
+ROOT = Path(__file__).resolve().parents[1]
+PLANTED = "sk-planted-0123456789abcdef"
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An environment with nothing of the user's in it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LIM_", "OPENAI_"))}
+    return kept | {"LIM_STORE": str(tmp_path / "lim.duckdb"), "HF_HUB_OFFLINE": "1"}
+
+
+def lim(home, *arguments, stdin: bytes = b"", **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "lim_core", *map(str, arguments)],
+        cwd=ROOT,
+        env=home | environment,
+        input=stdin,
+        capture_output=True,
+        timeout=120,
+    )
+
+
+def case_bytes(**changes) -> bytes:
+    return json.dumps(case_to_json(office_case(**changes))).encode()
+
+
+def strict(text: bytes) -> dict:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not strict JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+KEYS = {
+    "schema", "run_id", "case_id", "cause", "also", "summary", "tested_model", "same_model", "stages", "position",
+    "remedies", "outcomes", "calls", "release",
+}  # fmt: skip
+CALL_KEYS = {
+    "made", "failed", "retried", "cached", "prompt_tokens", "cached_prompt_tokens", "completion_tokens", "cost", "seconds",
+}  # fmt: skip
+POINT_KEYS = {"arm", "index", "depth", "n", "correct", "accuracy", "low", "high"}
+
+
+def test_diagnose_prints_the_contract_and_stores_the_run(home):
+    done = lim(home, "diagnose", "-", "--model", "scripted", "--json", stdin=case_bytes())
+    assert done.returncode == 0, done.stderr
+    document = strict(done.stdout)
+    assert document.keys() >= KEYS
+    assert document["calls"].keys() >= CALL_KEYS
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert [stage["stage"] for stage in document["stages"]] == ["truncation", "retrieval", "assembly", "position"]
+    for point in document["position"]["points"]:
+        assert point.keys() >= POINT_KEYS
+        assert 0 <= point["low"] <= point["accuracy"] <= point["high"] <= 1
+    assert {"oracle", "closed_book", "e_value", "gap", "shape", "blocks"} <= document["position"].keys()
+    for remedy in document["remedies"]:
+        assert {"name", "tried", "n", "before", "after", "gain", "low", "high"} <= remedy.keys()
+
+    run = document["run_id"]
+    shown = lim(home, "runs", "show", run, "--json")
+    assert strict(shown.stdout) == document
+    listed = strict(lim(home, "runs", "list", "--json").stdout)
+    assert [row["id"] for row in listed["runs"]] == [run]
+    assert listed["runs"][0]["cause"] == "LOST_IN_THE_MIDDLE"
+
+
+def test_without_json_it_prints_five_plain_lines(home):
+    done = lim(home, "diagnose", "-", "--model", "scripted", "--no-store", stdin=case_bytes())
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("lim: LOST_IN_THE_MIDDLE")
+    assert "not stored" in lines[4]
+
+
+def test_early_stages_load_no_model(home):
+    code = (
+        "import sys; from lim_core.cli import main; "
+        "code = main(['diagnose', '-', '--stages', 'truncation,retrieval,assembly', '--no-store', '--json']); "
+        "heavy = {'torch', 'sentence_transformers', 'xllamacpp', 'openai', 'streamlit', 'duckdb'} & set(sys.modules); "
+        "sys.stderr.write(f'heavy={sorted(heavy)}'); sys.exit(code)"
+    )
+    for gold in ({}, {"answers": ("in other words",), "gold_ids": ()}):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env=home, input=case_bytes(**gold), capture_output=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        assert b"heavy=[]" in done.stderr
+        assert strict(done.stdout)["run_id"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"not json", "JSON"),
+        (b"[]", "case"),
+        (b'{"question": 5, "chunks": []}', "question"),
+        (b'{"chunks": []}', "question"),
+        (b'{"question": "Why?"}', "chunks"),
+        (b'{"question": "Why?", "chunks": []}\n{"question": "How?", "chunks": []}', "case"),
+        (b'{"question": "Why?", "chunks": [{"id": "twin", "text": "a"}, {"id": "twin", "text": "b"}]}', "twin"),
+        (b'{"question": "Why?", "chunks": ["' + b"x" * 21 * 1024 * 1024 + b'"]}', "20 MB"),
+        (b'{"question": "Why?", "chunks": ' + b"[" * 200_000, ""),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(home, body, words):
+    done = lim(home, "diagnose", "-", "--no-store", stdin=body)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.decode().count("\n") == 1
+    assert words in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"answers": ()}, {"gold_ids": ()}, {"gold_ids": ("nowhere",)}, {"chunks": (), "gold_ids": ()}],
+    ids=["no answers", "no gold id", "gold id in no list", "no chunks"],
+)
+def test_thin_cases_work(home, changes):
+    done = lim(home, "diagnose", "-", "--no-store", "--json", "--model", "scripted", stdin=case_bytes(**changes))
+    assert done.returncode == 0, done.stderr
+    strict(done.stdout)
+
+
+def test_a_window_smaller_than_the_question_is_truncated(home):
+    case = office_case()
+    sent = lay_out(case.question, case.chunks).messages
+    body = case_bytes(context_window=4, prompt=sent)
+    done = lim(home, "diagnose", "-", "--no-store", "--json", stdin=body)
+    assert done.returncode == 0
+    assert strict(done.stdout)["cause"] == "TRUNCATED"
+
+
+def test_unknown_names_and_missing_files_say_what_exists(home, tmp_path):
+    for arguments, words in (
+        (("diagnose", tmp_path / "no.json"), "cannot be read"),
+        (("diagnose", "-", "--stages", "positon"), "Did you mean position"),
+        (("diagnose", "-", "--judge", "contain"), "Did you mean contains"),
+        (("diagnose", "-", "--alpha", "2"), "alpha"),
+        (("runs", "show", "nothing"), "no run nothing"),
+        (("runs", "resume", "nothing"), "no run nothing"),
+    ):
+        done = lim(home, *arguments, stdin=case_bytes())
+        assert done.returncode == 2, arguments
+        assert words in done.stderr.decode()
+
+
+def test_an_endpoint_that_is_down_is_exit_3_with_the_json_so_far(home):
+    done = lim(
+        home, "diagnose", "-", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--json", stdin=case_bytes()
+    )
+    assert done.returncode == 3
+    document = strict(done.stdout)
+    assert document["cause"] == "UNDETERMINED"
+    assert document["run_id"]
+    assert strict(lim(home, "runs", "list", "--json").stdout)["runs"][0]["status"] == "failed"
+
+
+def test_a_held_store_is_exit_2_and_the_default_one_takes_an_inbox(home, tmp_path):
+    store = home["LIM_STORE"]
+    hold = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import sys; from pathlib import Path; from lim_core.store import Store; s = Store.open(Path({store!r})); "
+            "print('held', flush=True); sys.stdin.read(); print(','.join(s.take_in()), flush=True); s.close()",
+        ],
+        cwd=ROOT,
+        env=home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert hold.stdout is not None
+    assert hold.stdout.readline() == "held\n"
+    named = lim(home, "diagnose", "-", "--store", store, "--model", "scripted", stdin=case_bytes())
+    assert named.returncode == 2
+    assert str(hold.pid) in named.stderr.decode()
+    default = lim(home, "diagnose", "-", "--model", "scripted", "--json", stdin=case_bytes())
+    assert default.returncode == 0
+    assert str(hold.pid) in default.stderr.decode()
+    run = strict(default.stdout)["run_id"]
+    assert (tmp_path / "inbox" / f"{run}.duckdb").exists()
+    with hold:
+        taken, _ = hold.communicate("", timeout=30)
+    assert taken.strip() == run
+    assert strict(lim(home, "runs", "show", run, "--json").stdout)["run_id"] == run
+
+
+def test_resume_pays_for_nothing_twice(home):
+    capped = lim(home, "diagnose", "-", "--model", "scripted", "--max-calls", "12", "--json", stdin=case_bytes())
+    first = strict(capped.stdout)
+    assert first["cause"] == "UNDETERMINED"
+    assert first["calls"]["made"] == 12
+    resumed = lim(home, "runs", "resume", first["run_id"], "--max-calls", "200", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    second = strict(resumed.stdout)
+    assert second["cause"] == "LOST_IN_THE_MIDDLE"
+    assert second["run_id"] == first["run_id"]
+    assert second["calls"]["cached"] >= 12
+    whole = strict(lim(home, "diagnose", "-", "--model", "scripted", "--no-store", "--json", stdin=case_bytes()).stdout)
+    assert second["calls"]["made"] == whole["calls"]["made"] - 12
+
+
+def test_interrupted_is_exit_130_and_keeps_what_was_done(home):
+    import signal
+    import time
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lim_core", "diagnose", "-", "--model", "scripted", "--rpm", "10", "--json"],
+        cwd=ROOT,
+        env=home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(case_bytes())
+    process.stdin.close()
+    while b"position" not in process.stderr.readline():
+        pass
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    with process.stdout, process.stderr:
+        out = process.stdout.read()
+        process.stderr.read()
+    assert process.wait(30) == 130
+    document = strict(out)
+    assert document["cause"] == "UNDETERMINED"
+    assert 0 < document["calls"]["made"] <= 10
+    assert strict(lim(home, "runs", "list", "--json").stdout)["runs"][0]["status"] == "cancelled"
+
+
+def test_export_and_delete(home, tmp_path):
+    import pyarrow.parquet as pq
+
+    run = strict(lim(home, "diagnose", "-", "--model", "scripted", "--json", stdin=case_bytes()).stdout)["run_id"]
+    out = tmp_path / "run.json"
+    assert lim(home, "runs", "export", run, "--format", "json", "--out", out).returncode == 0
+    assert strict(out.read_bytes())
+    table = tmp_path / "run.parquet"
+    assert lim(home, "runs", "export", run, "--format", "parquet", "--out", table).returncode == 0
+    assert pq.read_table(table).num_rows > 20
+    assert lim(home, "runs", "export", run, "--out", tmp_path / "no" / "x.json").returncode == 2
+    assert lim(home, "runs", "delete", run).returncode == 0
+    assert strict(lim(home, "runs", "list", "--json").stdout)["total"] == 0
+    assert lim(home, "runs", "delete").returncode == 2
+
+
+def test_a_planted_key_is_found_nowhere(home, tmp_path):
+    """The key goes to an endpoint that throws it back in its error; it must reach no output and no file."""
+    from lim_core.backends import ModelSpec, open_model
+
+    model = open_model(ModelSpec("scripted", options={"faults": ["unauthorised"] * 5}), PLANTED)
+    try:
+        base_url = model.server.base_url  # type: ignore[attr-defined]
+        done = lim(
+            home, "diagnose", "-", "--model", "scripted", "--base-url", base_url, "--json", stdin=case_bytes(),
+            LIM_API_KEY=PLANTED, OPENAI_API_KEY="sk-other-0123456789abcdef",
+        )  # fmt: skip
+        assert done.returncode == 2
+        seen = [request.authorization for request in model.server.traffic.seen]  # type: ignore[attr-defined]
+        assert seen
+        assert set(seen) == {PLANTED}
+        assert PLANTED.encode() not in done.stdout + done.stderr
+        for file in tmp_path.rglob("*"):
+            assert not file.is_file() or PLANTED.encode() not in file.read_bytes()
+    finally:
+        model.close()
