@@ -344,17 +344,27 @@ def test_home_offers_the_samples_and_the_last_runs() -> None:
 def test_a_key_belongs_to_the_address_it_was_typed_for() -> None:
     test = page("pages/7_Models.py")
     test.button_group(key="model-way").set_value("Endpoint").run()
-    test.text_input(key="model-url").set_value("http://127.0.0.1:9/v1").run()
-    test.text_input(key="model-name").set_value("some-model").run()
-    box = next(item for item in test.text_input if (item.key or "").startswith("model-key-"))
-    box.set_value("sk-planted-key-123456").run()
-    next(button for button in test.button if button.label == "Use this endpoint").click().run()
-    healthy(test)
+    test.text_input(key="model-url").set_value("http://127.0.0.1:9/v1")
+    test.text_input(key="model-name").set_value("some-model")
+    test.text_input(key="model-key-0").set_value("sk-planted-key-123456")
+    healthy(test.button(key="use-endpoint").click().run())
     assert test.session_state["model-keys"] == {"http://127.0.0.1:9/v1": "sk-planted-key-123456"}
-    test.text_input(key="model-url").set_value("http://127.0.0.2:9/v1").run()
-    other = next(item for item in test.text_input if (item.key or "").startswith("model-key-"))
-    assert other.key != box.key
-    assert not other.value
+    assert test.session_state["model-choice"].base_url == "http://127.0.0.1:9/v1"
+    # The next address starts with an empty box, and nothing is filed for it.
+    test.text_input(key="model-url").set_value("http://127.0.0.2:9/v1")
+    assert not test.text_input(key="model-key-1").value
+    healthy(test.button(key="use-endpoint").click().run())
+    assert list(test.session_state["model-keys"]) == ["http://127.0.0.1:9/v1"]
+
+
+def test_a_wrong_address_is_refused_without_an_echo_of_its_password() -> None:
+    test = page("pages/7_Models.py")
+    test.button_group(key="model-way").set_value("Endpoint").run()
+    test.text_input(key="model-url").set_value("http://user:hidden@127.0.0.1:9/v1")
+    test.text_input(key="model-name").set_value("m")
+    test.button(key="test-endpoint").click().run()
+    assert test.error
+    assert "hidden" not in test.error[0].value
 
 
 def test_a_server_open_to_others_calls_listed_addresses_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,15 @@ address, so an address that is changed never gets the key of the one before.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from lim_core.backends import ModelSpec
 from lim_core.backends.address import read_address
-from lim_core.config import Settings, UrlSource, is_loopback
-from lim_core.errors import ConfigError, LimError
+from lim_core.config import Settings, UrlSource, is_loopback, origin_of
+from lim_core.errors import ConfigError, InputError
 from lim_core.runs import EMBEDDED
 from lim_core.ui import views
 from lim_core.ui.words import count, duration
@@ -28,7 +27,8 @@ SMALL = (
     "The embedded model is Gemma 3 with 270 million parameters: small, local, free. It shows how a prompt behaves, "
     "but its verdict holds for itself. To test the model of the complaint, name its endpoint here."
 )
-_CHOICE, _ENDPOINT, _KEYS = "model-choice", "model-endpoint", "model-keys"
+_CHOICE, _ENDPOINT, _KEYS, _FINAL = "model-choice", "model-endpoint", "model-keys", "model-final"
+_TURN, _SAID, _HELD = "model-turn", "model-said", "model-held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class ModelChoice:
 
 
 def chosen_model() -> ModelChoice:
-    """The choice of this session; the embedded model unless another was set."""
+    """The choice of this session, else the model the environment names, else the embedded one."""
     choice = st.session_state.get(_CHOICE)
-    return choice if isinstance(choice, ModelChoice) else ModelChoice()
+    return choice if isinstance(choice, ModelChoice) else endpoint_model() or ModelChoice()
 
 
 def endpoint_model() -> ModelChoice | None:
@@ -153,66 +153,86 @@ def _embedded_form() -> None:
     if chosen_model().embedded:
         views.note("This session tests on the embedded model.")
     if tested:
-        _test(ModelChoice(), None)
+        _show(_ask(ModelChoice(), None))
 
 
 def _endpoint_form(endpoint: ModelChoice | None) -> None:
-    left, right = st.columns(2)
-    with left:
-        url = st.text_input(
+    turn = int(st.session_state.get(_TURN, 0))
+    # A form sends address and key together, and each turn has a fresh, empty key box: no key meets another address.
+    with st.form("endpoint", border=False):
+        left, right = st.columns(2)
+        url = left.text_input(
             "Base URL",
             value=endpoint.base_url or "" if endpoint else "",
             key="model-url",
             placeholder="http://localhost:11434/v1",
             persist_state="session",
         ).strip()
-        name = st.text_input(
+        held = bool(url) and url in _held()
+        name = left.text_input(
             "Model name",
             value=endpoint.model if endpoint else "",
             key="model-name",
             placeholder="as the endpoint calls it",
             persist_state="session",
         ).strip()
-    with right:
-        # The box belongs to the address: another address has another, empty, box.
-        typed = st.text_input(
+        typed = right.text_input(
             "Key for this address",
             type="password",
-            key=f"model-key-{sha256(url.encode()).hexdigest()[:16]}",
+            key=f"model-key-{turn}",
             autocomplete="off",
-            help="Kept in this browser session only: never stored, and sent to this address alone. Empty where none is needed.",
-        )
-    with st.container(horizontal=True):
-        used = st.button("Use this endpoint", type="primary", disabled=not (url and name))
-        tested = st.button("Test connection", key="test-endpoint", disabled=not url)
-    if not (used or tested):
-        if not chosen_model().embedded:
-            views.note(f"This session tests on {chosen_model().words}.")
-        return
+            placeholder="held for this address" if held else "none",
+        ).strip()
+        right.caption("Kept in this browser session only: never stored, and sent to this address alone.")
+        with st.container(horizontal=True):
+            used = st.form_submit_button("Use this endpoint", type="primary", key="use-endpoint")
+            tested = st.form_submit_button("Test connection", key="test-endpoint")
+    if used or tested:
+        _take(url, name, typed, use=used)
+        st.session_state[_TURN] = turn + 1
+        st.rerun()
+    if not chosen_model().embedded:
+        views.note(f"This session tests on {chosen_model().words}.")
+    said = st.session_state.pop(_SAID, None)
+    if said is not None:
+        _show(said)
+
+
+def _take(url: str, name: str, typed: str, *, use: bool) -> None:
+    """Make the endpoint the session's choice, or ask it what it is; what it said is shown in the next run of the page.
+
+    Raises:
+        InputError: address or name are missing.
+        ConfigError: the address is none, or may not be called from this server.
+    """
+    if not url or not name:
+        raise InputError("Give the base URL and the model's name, then try again.")
     check_allowed(url)
     address = read_address(url)
     if typed:
         _keys()[address.url] = typed
-    if address.exposed and typed:
-        views.caution("The key crosses the network unencrypted: use an https:// address.")
-    choice = ModelChoice(name, url)
-    if used:
-        choose(choice)
-        views.note(f"This session now tests on {choice.words}.")
-    else:
-        _test(choice, key_for(url))
+        _held().add(url)
+    if not use:
+        st.session_state[_SAID] = _ask(ModelChoice(name, url), key_for(url))
+        return
+    final = st.session_state.get(_FINAL, {}).get(url, url)
+    key = _keys().get(address.url)
+    if key:
+        _keys()[read_address(final).url] = key
+    choose(ModelChoice(name, final))
 
 
-def _test(choice: ModelChoice, key: str | None) -> None:
+def _ask(choice: ModelChoice, key: str | None) -> Probe:
+    """Test the connection; an address that answered in place of the one typed is remembered."""
     from lim_core.backends.probe import test_connection
 
     with st.spinner("Asking the endpoint: its models, then one short call"):
-        try:
-            probe = test_connection(replace(choice.spec), key)
-        except LimError as error:
-            views.problem(str(error))
-            return
-    _show(probe)
+        probe = test_connection(choice.spec, key)
+    final = probe.spec.base_url
+    # Only within the origin that the key was typed for.
+    if probe.error is None and final and choice.base_url and origin_of(final) == origin_of(choice.base_url):
+        st.session_state.setdefault(_FINAL, {})[choice.base_url] = final
+    return probe
 
 
 def _show(probe: Probe) -> None:
@@ -220,6 +240,8 @@ def _show(probe: Probe) -> None:
         views.problem(probe.error)
     else:
         st.success("The endpoint answered.", icon=":material/check_circle:")
+        if probe.final_url.startswith("http://") and not is_loopback(probe.final_url):
+            views.caution("This address is not encrypted: a key sent there can be read on the way.")
     for warning in probe.warnings:
         views.caution(warning)
     said = {True: "yes", False: "no", None: "unknown"}
@@ -246,3 +268,9 @@ def _show(probe: Probe) -> None:
 def _keys() -> MutableMapping[str, str]:
     keys = st.session_state.setdefault(_KEYS, {})
     return keys if isinstance(keys, dict) else {}
+
+
+def _held() -> set[str]:
+    """The addresses, as typed, that a key is held for."""
+    held = st.session_state.setdefault(_HELD, set())
+    return held if isinstance(held, set) else set()

@@ -22,6 +22,7 @@ class App:
     folder: Path
     port: int
     process: subprocess.Popen[bytes] | None = field(default=None)
+    more: dict[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -31,9 +32,11 @@ class App:
     def store(self) -> Path:
         return self.folder / "lim.duckdb"
 
-    def start(self) -> None:
+    def start(self, **more: str) -> None:
+        """Start it; `more` is added to its environment, also when it is started again."""
+        self.more |= more
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("LIM_", "OPENAI_"))}
-        environ |= {"LIM_STORE": str(self.store), "HOME": str(self.folder), "HF_HUB_OFFLINE": "1"}
+        environ |= {"LIM_STORE": str(self.store), "HOME": str(self.folder), "HF_HUB_OFFLINE": "1", **self.more}
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)

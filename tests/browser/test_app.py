@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from driver import App, Visit
 
+from lim_core.backends.scripted import ScriptedOptions, read_script
+from lim_core.backends.scripted_server import ScriptedServer
 from lim_core.cases import case_from_json
 from lim_core.store import Store
 
@@ -133,28 +136,108 @@ def test_stages_are_reached_with_the_keyboard(app: App, visit: Open) -> None:
     assert "ranked 8 of 16" in seen.page.locator("[data-testid=stMain]").inner_text()
 
 
-@pytest.mark.model
-def test_a_run_goes_on_without_its_browser_is_seen_by_another_cancelled_and_continued(app: App, visit: Open) -> None:
-    app.start()
-    seen = visit(app.url)
-    samples = json.loads(Path(__file__).parents[2].joinpath("data/samples.json").read_text("utf-8"))
-    rows = samples["samples"] if isinstance(samples, dict) else samples
-    place = next(i for i, row in enumerate(rows) if "LOST" in json.dumps(row) or "POSITION" in json.dumps(row))
-    seen.page.locator(f".st-key-sample-{place} button").click()
+KEY = "sk-planted-0123456789abcdef"
+
+
+def scripted(latency: float) -> ScriptedServer:
+    """A real endpoint on loopback that reads the edges of a prompt and not its middle."""
+    return ScriptedServer(read_script(ScriptedOptions(profile="u", edge=1.0, middle=0.0, latency=latency)))
+
+
+def sixteen() -> str:
+    """A case of 16 chunks with the evidence in the middle."""
+    texts = [f"Notice {place} of the archive is about room {place + 100} and its opening hours." for place in range(16)]
+    texts[7] = "Raw sensor logs of the archive are kept for 45 days."
+    body = {"id": "logs", "question": "How long are raw sensor logs kept?", "answers": ["45 days"], "chunks": texts}
+    return json.dumps(body | {"gold_ids": ["c8"], "answer": "30 days"})
+
+
+def start_run(seen: Visit, text: str) -> str:
+    """Paste a case, press the button, and return the link of the run."""
+    seen.page.get_by_role("radio", name="Paste JSON").click()
+    seen.page.get_by_label("Case as JSON").fill(text)
+    seen.page.keyboard.press("Control+Enter")
+    seen.settle()
+    seen.page.get_by_role("button", name="Diagnose", exact=True).click()
     seen.page.wait_for_url("**/Diagnose?run=*", timeout=60_000)
-    link = seen.page.url
-    seen.page.get_by_role("button", name="Cancel").wait_for(timeout=60_000)
-    seen.context.close()
-    other = visit(link)
-    other.page.wait_for_function("/[1-9]\\d* of at most/.test(document.body.innerText)", timeout=120_000)
-    time.sleep(2)
-    other.page.get_by_role("button", name="Cancel").click()
-    other.page.get_by_role("button", name="Continue").wait_for(timeout=120_000)
-    assert "was cancelled" in other.page.locator("[data-testid=stMain]").inner_text()
-    other.page.get_by_role("button", name="Continue").click()
-    other.page.get_by_role("button", name="Run again").wait_for(timeout=280_000)
-    other.page.wait_for_selector(".js-plotly-plot .errorbar", timeout=60_000)
-    assert not other.faults
+    return seen.page.url
+
+
+def test_a_run_goes_on_without_its_browser_is_seen_by_another_cancelled_and_continued(app: App, visit: Open) -> None:
+    with scripted(latency=0.8) as endpoint:
+        app.start(LIM_BASE_URL=endpoint.base_url, LIM_MODEL="scripted")
+        seen = visit(f"{app.url}/Diagnose")
+        link = start_run(seen, sixteen())
+        seen.page.get_by_role("button", name="Cancel").wait_for(timeout=60_000)
+        seen.context.close()
+        calls = endpoint.traffic.chats
+        time.sleep(4)
+        assert endpoint.traffic.chats > calls  # it went on while nobody looked
+        other = visit(link)
+        main = other.page.locator("[data-testid=stMain]")
+        assert "prompt tokens" in main.inner_text()
+        other.page.get_by_role("button", name="Cancel").click()
+        other.page.get_by_role("button", name="Continue").wait_for(timeout=60_000)
+        assert "was cancelled" in main.inner_text()
+        paid = endpoint.traffic.chats
+        assert paid < 100
+        endpoint.script = replace(endpoint.script, latency=0.0)
+        other.page.get_by_role("button", name="Continue").click()
+        other.page.get_by_role("button", name="Continue").wait_for(state="detached", timeout=60_000)
+        other.page.get_by_role("button", name="Run again").wait_for(timeout=120_000)
+        assert "LOST_IN_THE_MIDDLE" in main.inner_text()
+        sent = endpoint.traffic.chats - paid
+    app.stop()
+    with Store.open(app.store) as store:
+        calls_said = (store.document(link.partition("run=")[2]) or {})["calls"]
+        assert isinstance(calls_said, dict)
+        assert calls_said["cached"] > 0  # what was finished was not paid for again
+        assert calls_said["made"] == sent
+
+
+def test_a_whole_diagnosis_over_http_ends_in_a_verdict_with_trials(app: App, visit: Open) -> None:
+    with scripted(latency=0.0) as endpoint:
+        app.start(LIM_BASE_URL=endpoint.base_url, LIM_MODEL="scripted", LIM_API_KEY=KEY)
+        seen = visit(f"{app.url}/Diagnose")
+        start_run(seen, sixteen())
+        seen.page.get_by_role("button", name="Run again").wait_for(timeout=120_000)
+        seen.settle()
+        main = seen.page.locator("[data-testid=stMain]").inner_text()
+        assert "LOST_IN_THE_MIDDLE" in main
+        assert "Trials" in main
+        seen.page.wait_for_selector(".js-plotly-plot .errorbar", timeout=60_000)
+        assert {sent.authorization for sent in endpoint.traffic.seen} == {KEY}
+        assert KEY not in seen.page.content()
+        assert not seen.faults
+    app.stop()
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in app.folder.rglob("*") if path.is_file())
+
+
+def test_the_connection_test_shows_what_the_endpoint_said_and_keeps_the_key(app: App, visit: Open) -> None:
+    with scripted(latency=0.0) as first, scripted(latency=0.0) as second:
+        app.start()
+        seen = visit(f"{app.url}/Models")
+        seen.page.get_by_role("radio", name="Endpoint").click()
+        seen.settle()
+        seen.page.get_by_label("Base URL").fill(first.base_url)
+        seen.page.get_by_label("Model name").fill("scripted")
+        seen.page.keyboard.press("Tab")
+        seen.settle()
+        seen.page.get_by_role("textbox", name="Key for this address").fill(KEY)
+        seen.page.keyboard.press("Tab")
+        seen.page.get_by_role("button", name="Test connection").click()
+        seen.page.get_by_text("The endpoint answered.").wait_for(timeout=60_000)
+        assert [sent.authorization for sent in first.traffic.seen][-1].endswith(KEY)
+        seen.page.get_by_label("Base URL").fill(second.base_url)
+        seen.page.keyboard.press("Tab")
+        seen.settle()
+        assert seen.page.get_by_role("textbox", name="Key for this address").input_value() == ""
+        seen.page.get_by_role("button", name="Test connection").click()
+        deadline = time.monotonic() + 60
+        while not second.traffic.chats and time.monotonic() < deadline:
+            seen.page.wait_for_timeout(200)
+        assert second.traffic.seen
+        assert not [sent for sent in second.traffic.seen if KEY in json.dumps([sent.authorization, dict(sent.headers)])]
 
 
 def brightness(colour: str) -> float:
