@@ -16,7 +16,8 @@ from lim_core.types import Bench, Case, Cause, Chunk, Outcome, Remedy, Trial, Tr
 
 # Causes after which layout or volume can be the remedy.
 TREATABLE = frozenset({Cause.LOST_IN_THE_MIDDLE, Cause.POSITION_SENSITIVE, Cause.DISTRACTED, Cause.PROMPT_SENSITIVE})
-BLOCKS = 8
+# As many as the shortest position test runs, so that most prompts of a remedy were paid for already.
+BLOCKS = 6
 _CUTS = (5, 3)
 _BEFORE = "position:own"
 

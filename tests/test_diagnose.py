@@ -221,7 +221,7 @@ def test_a_remedy_is_run_with_its_paired_gain():
     remedies = {remedy["name"]: remedy for remedy in document["remedies"]}
     rerank = remedies["rerank:bm25"]
     assert rerank["tried"]
-    assert rerank["n"] == 8
+    assert rerank["n"] == 6
     assert rerank["before"] == 0.0
     assert rerank["after"] == 1.0
     assert rerank["low"] > 0
