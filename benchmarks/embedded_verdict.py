@@ -58,15 +58,16 @@ def main() -> None:
         settings = runs.RunSettings(seed=seed)
         started = time.monotonic()
         document = runs.run_diagnosis(case, settings, store=None, run_id=runs.new_run_id()).document
-        calls = document["calls"]
+        calls, seconds = document["calls"], time.monotonic() - started
         position = document["position"] or {}
         told = " ".join(
             f"{p['arm'].removeprefix('position:')} {p['correct']}/{p['n']}" for p in position.get("points", [])
         )
         print(
-            f"seed {seed}: {document['cause']}, {told}, e = {position.get('e_value') or 0:.3g}, {position.get('blocks')} blocks; "
+            f"seed {seed}: {document['cause']}, {told}, e = {position.get('e_value') or 0:.3g}, "
+            f"{position.get('blocks')} blocks; "
             f"{calls['made']} calls, {calls['prompt_tokens']} prompt tokens ({calls['cached_prompt_tokens']} cached), "
-            f"{time.monotonic() - started:.0f} s"
+            f"{seconds:.0f} s"
         )
         for remedy in document["remedies"]:
             if remedy["tried"]:

@@ -23,7 +23,23 @@ from lim_core.judges import judges
 from lim_core.runner import Runner
 from lim_core.types import Budget, Case, Chunk, Model, Trial
 
-WORDS = "ferry permit harbour archive ledger bakery window orchard signal courtyard lantern census quarry chapel meadow".split()
+WORDS = [
+    "ferry",
+    "permit",
+    "harbour",
+    "archive",
+    "ledger",
+    "bakery",
+    "window",
+    "orchard",
+    "signal",
+    "courtyard",
+    "lantern",
+    "census",
+    "quarry",
+    "chapel",
+    "meadow",
+]
 
 
 def build(chunks: int) -> Case:
