@@ -146,25 +146,39 @@ def _progress(job: JobView) -> None:
         waits = f"Waiting for {count(job.ahead + 1)} other to end" if job.state is JobState.QUEUED else "Starting"
         st.progress(0.0, text=waits)
         return
-    share = min(1.0, progress.calls / progress.planned) if progress.planned else 0.0
-    st.progress(share, text=f"**{views.escape(stage_words(progress.stage))}** {views.escape(progress.note)}")
+    # The stop rule decides block by block, so what is planned grows; the estimate made beforehand bounds it.
+    most = max(progress.planned, _calls_at_most(job.id))
+    left = progress.seconds / progress.calls * (most - progress.calls) if progress.calls else None
+    st.progress(
+        min(1.0, progress.calls / most) if most else 0.0,
+        text=f"**{views.escape(stage_words(progress.stage))}** {views.escape(progress.note)}",
+    )
     cells = [
-        (
-            "calls",
-            f"{count(progress.calls)} of at most {count(progress.planned)}"
-            if progress.planned
-            else count(progress.calls),
-        ),
+        ("calls", f"{count(progress.calls)} of at most {count(most)}" if most else count(progress.calls)),
         ("prompt tokens", count(progress.prompt_tokens)),
         ("answer tokens", count(progress.completion_tokens)),
         ("elapsed", duration(progress.seconds)),
-        ("left, at most", duration(progress.seconds_left)),
+        ("left, at most", duration(left)),
     ]
     if progress.cost is not None:
         cells.append(("cost so far", f"{progress.cost:.4f}"))
     with st.container(horizontal=True, gap="medium"):
         for label, value in cells:
             st.metric(label, value, width="content")
+    views.note("Most runs stop early, as soon as the answers settle it.")
+
+
+def _calls_at_most(run_id: str) -> int:
+    """The upper end of the estimate for a run, 0 while it is not stored yet; kept in the session, for it is asked often."""
+    from lim_core.runs import RunSettings, preflight
+
+    known = st.session_state.setdefault("calls-at-most", {})
+    if run_id not in known:
+        if shell.store().run(run_id) is None:
+            return 0
+        settings = RunSettings.from_json(shell.store().settings(run_id))
+        known[run_id] = preflight(shell.store().case(run_id), settings).calls_high
+    return int(known[run_id])
 
 
 def _actions(record: RunRecord) -> None:

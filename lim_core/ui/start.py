@@ -84,6 +84,7 @@ def _cost(loaded: LoadedCase, settings: RunSettings) -> None:
     if cost.calls_high:
         calls = f"{count(cost.calls_low)} to {count(cost.calls_high)} calls"
         tokens = f"up to {count(cost.prompt_tokens)} prompt tokens"
-        views.line(f"{calls}, {tokens}, about {duration(cost.seconds)} at most.")
+        money = "" if cost.cost is None else f", {cost.cost:.2f} by the price table"
+        views.line(f"{calls}, {tokens}, about {duration(cost.seconds)}{money} at most.")
     for said in cost.notes:
         views.note(said)
