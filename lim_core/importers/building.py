@@ -48,6 +48,7 @@ class Builder:
         self._format = format
         self._stem = stem
         self._ids: set[str] = set()
+        self._copies: dict[str, int] = {}
         self._proposed = 0
 
     def build(self, draft: Draft, position: int, of: int) -> Built | Skipped:
@@ -92,10 +93,12 @@ class Builder:
 
     def _fresh(self, wanted: str, position: int, of: int) -> str:
         base = wanted[:200] or (f"{self._stem}-{position}" if of > 1 else self._stem)
-        fresh, copy = base, 1
+        copy = self._copies.get(base, 1)
+        fresh = base if copy == 1 else f"{base}#{copy}"
         while fresh in self._ids:
             copy += 1
             fresh = f"{base}#{copy}"
+        self._copies[base] = copy
         self._ids.add(fresh)
         return fresh
 

@@ -33,7 +33,9 @@ class _Namer:
         self.by_both: dict[tuple[str, str], str] = {}
         self.by_text: dict[str, str] = {}
         self.ids: dict[str, str] = {}
-        self.renamed: list[tuple[str, str]] = []
+        self.renamed: dict[tuple[str, str], None] = {}
+        # The next number to try for an id that stands twice; without it many equal ids would cost their square.
+        self.copies: dict[str, int] = {}
         self.used: set[str] = set()
 
     def name(self, chunks: Sequence[DraftChunk]) -> tuple[DraftChunk, ...]:
@@ -43,8 +45,8 @@ class _Namer:
             given = label(chunk.id)
             known = self.by_both.get((given, chunk.text)) or (None if given else self.by_text.get(chunk.text))
             key = known if known is not None and known not in own else self._fresh(given, place, own)
-            if given and key != given and (given, key) not in self.renamed:
-                self.renamed.append((given, key))
+            if given and key != given:
+                self.renamed[given, key] = None
             own.add(key)
             self.used.add(key)
             self.ids.setdefault(given or key, key)
@@ -55,7 +57,9 @@ class _Namer:
 
     def _fresh(self, given: str, place: int, own: set[str]) -> str:
         base = given or f"c{place}"
-        key, copy = base, 1
+        key, copy = base, self.copies.get(base, 1)
+        if copy > 1:
+            key = f"{base}#{copy}"
         # An id that another list uses for another text would make two chunks one.
         while (
             key in own
@@ -65,6 +69,7 @@ class _Namer:
         ):
             copy += 1
             key = f"{base}#{copy}"
+        self.copies[base] = copy
         return key
 
 

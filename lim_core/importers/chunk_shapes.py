@@ -24,6 +24,7 @@ SCORE_NAMES = (
 )
 TEXT_NAMES = ("text", "content", "page_content", "chunk", "chunk_text", "passage", "body", "snippet", "document")
 ID_NAMES = ("id", "_id", "id_", "chunk_id", "doc_id", "docid", "document_id", "node_id", "pid", "c_idx")
+_MOST = 20_000
 _HASH = re.compile(r"[0-9a-f]{64}")
 _HAYSTACK = ("blob", "sparse_embedding", "embedding", "meta", "score", "dataframe")
 _NODE_CLASS = re.compile(r"(?:\w*Node|NodeWithScore|Document)\Z")
@@ -179,7 +180,7 @@ def any_chunks(value: Json) -> tuple[DraftChunk, ...] | None:
         return None
     if not isinstance(value, list) or not value:
         return None
-    found = [any_chunk(opened(item)) for item in value]
+    found = [any_chunk(opened(item)) for item in value[:_MOST]]
     kept = tuple(chunk for chunk in found if chunk is not None)
     return kept if len(kept) * 2 > len(found) else None
 
@@ -204,6 +205,6 @@ def _scored(chunk: DraftChunk, score: Json, name: str) -> DraftChunk:
 
 def _score_of(record: Mapping[str, Json]) -> tuple[str, Json]:
     for name in SCORE_NAMES:
-        if number(record.get(name)) is not None:
+        if name in record and number(record[name]) is not None:
             return name, record[name]
     return "", None

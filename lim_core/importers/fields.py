@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from lim_core.importers.strict import BadJson, loads
 from lim_core.types import Json
@@ -39,6 +39,8 @@ EXPECTED_NAMES = (
 
 def mapping(value: Json) -> Mapping[str, Json]:
     """The object, or an empty one."""
+    if isinstance(value, dict):
+        return value
     return value if isinstance(value, Mapping) else {}
 
 
@@ -164,26 +166,7 @@ def answer_in(value: Json) -> str | None:
 def expected_in(record: Mapping[str, Json]) -> tuple[str, ...]:
     """Right answers under any of the usual names, doubles dropped."""
     for name in EXPECTED_NAMES:
-        found = strings(record.get(name))
+        found = strings(record[name]) if name in record else ()
         if found:
             return tuple(dict.fromkeys(found))
     return ()
-
-
-def walk(value: Json, limit: int) -> Iterator[tuple[Json, int, tuple[Mapping[str, Json], ...], str]]:
-    """Every object and array, shallow ones first, at most `limit`: value, depth, the objects around it, its key."""
-    level: list[tuple[Json, tuple[Mapping[str, Json], ...], str]] = [(value, (), "")]
-    depth = seen = 0
-    while level:
-        below: list[tuple[Json, tuple[Mapping[str, Json], ...], str]] = []
-        for item, around, key in level:
-            seen += 1
-            if seen > limit:
-                return
-            yield item, depth, around, key
-            if isinstance(item, Mapping):
-                inside = (*around, item)
-                below += [(v, inside, k) for k, v in item.items() if isinstance(v, Mapping | list)]
-            elif isinstance(item, list):
-                below += [(v, around, key) for v in item if isinstance(v, Mapping | list)]
-        level, depth = below, depth + 1

@@ -20,7 +20,7 @@ from lim_core.types import Case
 _LEAST_SURE = 0.3
 # Above this a family's own shape beats any general one, wherever it stands.
 _SPECIFIC = 0.75
-_MAX_CASES = 20_000
+_MAX_CASES = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from lim_core.importers.fields import (
 from lim_core.importers.messages import Turn, read_messages
 from lim_core.importers.registry import importers
 from lim_core.importers.source import Source
-from lim_core.importers.trace import Span, SpanKind, cases_of, kind_by_name, start_key
+from lim_core.importers.trace import Span, SpanKind, cases_of, start_key
 from lim_core.types import Json
 
 _PREFIXES = ("openinference.", "retrieval.", "llm.", "reranker.", "input.value", "output.value", "embedding.")
@@ -89,7 +89,7 @@ def _span(raw: RawSpan) -> Span:
         max_output_tokens=whole(first(params, "max_tokens", "max_completion_tokens", "max_output_tokens")),
         line=raw.hit.line,
         notes=_notes(retrieved),
-        passed_ids=_passed_ids(attributes) if kind == "reranker" else (),
+        passed_ids=_passed_ids(attributes) if kind in ("retriever", "reranker") else (),
     )
 
 
@@ -104,9 +104,9 @@ def _kind(
         return "reranker"
     if retrieved:
         return "retriever"
-    if _passed_ids(attributes) and (kind_by_name(raw.name) == "reranker" or "postprocess" in raw.name.lower()):
-        return "reranker"
     named = label(dig(attributes, "openinference.span.kind")) or raw.kind
+    if prompt is None and _passed_ids(attributes):
+        return "retriever" if named.upper() == "RETRIEVER" else "reranker"
     return _KINDS.get(named.upper(), "llm" if prompt is not None else "other")
 
 

@@ -11,6 +11,7 @@ from lim_core.importers.search import Hit, read_rows, see_rows
 from lim_core.importers.source import Source
 from lim_core.types import Json
 
+_MAX_NOTES = 200
 _LISTS = ("chunks", "candidates", "corpus")
 _OWN = ("gold_ids", "candidates", "corpus", "score_direction", "forbidden_ids", "answers", "context_window", "prompt")
 
@@ -55,17 +56,21 @@ def _unique(items: list[Json], name: str, notes: list[str]) -> list[Json]:
     """The list with doubled ids renamed, so that every chunk has its own."""
     taken = {label(item.get("id")) for item in items if isinstance(item, Mapping)}
     seen: set[str] = set()
+    # Without the next number to try, many equal ids would cost their square.
+    copies: dict[str, int] = {}
     found: list[Json] = []
     for item in items:
         key = label(item.get("id")) if isinstance(item, Mapping) else ""
         if not isinstance(item, Mapping) or not key:
             found.append(item)
             continue
-        fresh, copy = key, 1
+        copy = copies.get(key, 1)
+        fresh = key if copy == 1 else f"{key}#{copy}"
         while fresh in seen or (copy > 1 and fresh in taken):
             copy += 1
             fresh = f"{key}#{copy}"
-        if fresh != key:
+        copies[key] = copy
+        if fresh != key and len(notes) < _MAX_NOTES:
             notes.append(f"{name}: the id {key} stands twice, the later one is now {fresh}")
         seen.add(fresh)
         found.append({**item, "id": fresh})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lim_core.types import Message
@@ -43,15 +44,12 @@ class Asked:
 
 def find_marker(text: str, start: int = 0) -> Marker | None:
     """The last `Question: ...` line or <question> tag from `start` on."""
-    found: Marker | None = None
-    for match in _TAG.finditer(text, start):
+    for match in _last(_TAG, text, start):
         close = text.find(f"</{match.group(1)}>", match.end(), match.end() + _LONGEST + 200)
         question = text[match.end() : close].strip() if close >= 0 else ""
         if question:
-            found = Marker(question, text.rfind("\n", 0, match.start()) + 1, match.end())
-    if found is not None:
-        return found
-    for match in _MARKER.finditer(text, start):
+            return Marker(question, text.rfind("\n", 0, match.start()) + 1, match.end())
+    for match in _last(_MARKER, text, start):
         begin = match.start("rest")
         rest = match.group("rest").strip()
         if not rest:
@@ -61,8 +59,13 @@ def find_marker(text: str, start: int = 0) -> Marker | None:
         stop = _STOP.search(text, begin, limit)
         question = text[begin : stop.start() if stop else limit].strip().strip("*").strip()
         if question and len(question) <= _LONGEST:
-            found = Marker(question, match.start(), begin)
-    return found
+            return Marker(question, match.start(), begin)
+    return None
+
+
+def _last(pattern: re.Pattern[str], text: str, start: int) -> Iterator[re.Match[str]]:
+    """The last matches of a pattern, the very last first."""
+    return reversed(deque(pattern.finditer(text, start), maxlen=50))
 
 
 def find_question(messages: Sequence[Message], taken: int | None = None, end: int = 0, start: int = 0) -> Asked | None:

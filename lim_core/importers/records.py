@@ -8,7 +8,7 @@ from lim_core.importers.chunk_shapes import any_chunks, plain_chunk
 from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting, Skipped
 from lim_core.importers.fields import QUESTION_NAMES, expected_in, first, label, mapping, number, text
 from lim_core.importers.registry import importers
-from lim_core.importers.search import Hit, read_lists, read_rows, see_lists, see_rows
+from lim_core.importers.search import MAX_CHUNKS, Hit, read_lists, read_rows, see_lists, see_rows
 from lim_core.importers.source import Record, Source
 from lim_core.types import Json
 
@@ -55,7 +55,11 @@ class Table:
             if _chunk(record.value) is None:
                 skipped.append(Skipped("no text in it", record.line))
                 continue
-            groups.setdefault(_question(record.value) or "", []).append(record)
+            group = groups.setdefault(_question(record.value) or "", [])
+            if len(group) < MAX_CHUNKS:
+                group.append(record)
+            elif len(skipped) < MAX_CHUNKS:
+                skipped.append(Skipped(f"more than {MAX_CHUNKS} chunks for one question", record.line))
         return Reading(tuple(_chunk_rows(rows) for rows in groups.values()), tuple(skipped))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting, Skipped
-from lim_core.importers.fields import expected_in, first, label, text
+from lim_core.importers.fields import expected_in, first, label, listed, text
 from lim_core.importers.messages import read_messages
 from lim_core.importers.source import Source
 from lim_core.types import Json
@@ -14,6 +14,12 @@ from lim_core.types import Json
 # Envelopes deeper than this hold something else.
 MAX_ENVELOPES = 10
 _MAX_SKIPS = 1_000
+# Rows or spans of one file; more would keep a page waiting.
+MAX_ROWS = 20_000
+# Four times what a case is built to hold.
+MAX_CHUNKS = 20_000
+# What a list holds is told by its head.
+_LOOKED_AT = 200
 _QUESTIONS = ("question", "query", "user_input", "user_query", "user_question", "query_str", "q", "input")
 _ANSWERS = ("answer", "response", "output", "result", "generation", "actual_output", "llm_output")
 _FINAL = ("rerank", "final", "selected", "filtered", "top", "context", "used", "compressed")
@@ -54,7 +60,9 @@ def find_rows(source: Source, wanted: Callable[[Mapping[str, Json]], bool]) -> F
             skipped += others
         elif len(skipped) < _MAX_SKIPS:
             skipped.append(Skipped("not a record of this format", record.line, place))
-    return Found(tuple(hits), tuple(skipped))
+    if len(hits) > MAX_ROWS:
+        skipped.append(Skipped(f"{len(hits) - MAX_ROWS} more records: at most {MAX_ROWS} of a file are read"))
+    return Found(tuple(hits[:MAX_ROWS]), tuple(skipped))
 
 
 def _in_record(
@@ -164,8 +172,9 @@ def _lists_in(value: Json, line: int | None, to_chunk: ToChunk, place: str) -> l
 def _is_list_of(items: Sequence[Json], to_chunk: ToChunk) -> bool:
     if not items or not all(isinstance(item, Mapping | list) for item in items[:20]):
         return False
-    good = sum(to_chunk(item) is not None for item in items)
-    return good * 5 >= len(items) * 3
+    head = items[:_LOOKED_AT]
+    good = sum(to_chunk(item) is not None for item in head)
+    return good * 5 >= len(head) * 3
 
 
 def see_lists(source: Source, to_chunk: ToChunk, sure: float, why: str) -> Sighting | None:
@@ -195,8 +204,11 @@ def read_lists(source: Source, to_chunk: ToChunk) -> Reading:
 def _chunks(hit: Hit, to_chunk: ToChunk) -> tuple[tuple[DraftChunk, ...], list[Skipped]]:
     chunks: list[DraftChunk] = []
     lost: list[Skipped] = []
-    items = hit.value if isinstance(hit.value, list) else ()
+    items = listed(hit.value)
     where = f"{hit.key} " if hit.key else ""
+    if len(items) > MAX_CHUNKS:
+        lost.append(Skipped(f"{len(items) - MAX_CHUNKS} more documents: at most {MAX_CHUNKS} of a case are read"))
+        items = items[:MAX_CHUNKS]
     for index, item in enumerate(items, 1):
         chunk = to_chunk(item)
         if chunk is None:

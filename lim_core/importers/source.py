@@ -17,10 +17,12 @@ from lim_core.types import Json
 Kind = Literal["json", "jsonl", "python", "yaml", "csv", "text"]
 
 # libyaml is quick, but Python objects from it are not; a configuration is never this large.
-_YAML_BYTES = 2_000_000
+_YAML_BYTES = 1_000_000
+# Printed objects are read by Python, some 2 MB a second.
+_PRINTED_CHARACTERS = 2_000_000
 _STARTS_A_LINE = 5
 _YAML_KEYS = re.compile(r"^(?:tests|prompts|providers|scenarios|description):", re.MULTILINE)
-_CALL = re.compile(r"\s*(?:[\[({]\s*)*[A-Za-z_][\w.]*\s*\(|\s*[A-Za-z_]\w*='", re.ASCII)
+_CALL = re.compile(r"\s*(?:[\[({]\s*){0,9}[A-Za-z_][\w.]*\s*\(|\s*[A-Za-z_]\w*='", re.ASCII)
 _BETWEEN = re.compile(r"[\s,;]*")
 
 
@@ -103,23 +105,44 @@ def _structured(text: str, name: str, suffix: str) -> Source:
 
 
 def _upright(source: Source) -> Source:
-    """Turn a data frame that was saved column by column (`to_json()` with its default) into rows."""
-    value = source.records[0].value if len(source.records) == 1 else None
-    if not isinstance(value, dict) or len(value) < 2:
+    """Turn data frames that were saved column by column (`to_json()` with its default) into rows, envelopes around or not."""
+    if len(source.records) != 1:
         return source
-    columns = list(value.values())
-    head = columns[0]
-    if not isinstance(head, dict) or not head or any(not isinstance(column, dict) for column in columns):
+    record = source.records[0]
+    turned = _turned(record.value, 4)
+    if turned is record.value:
         return source
-    keys = list(head)
-    counted = all(key.isdecimal() for key in keys)
-    if not counted and not any(name.startswith(("attributes.", "context.")) for name in value):
-        return source
-    if any(isinstance(column, dict) and list(column) != keys for column in columns):
-        return source
-    rows = [{name: column[key] for name, column in value.items() if isinstance(column, dict)} for key in keys]
     note = "a data frame saved column by column was turned into rows"
-    return replace(source, records=tuple(Record(row) for row in rows), notes=(*source.notes, note))
+    return replace(source, records=(Record(turned, record.line),), notes=(*source.notes, note))
+
+
+def _turned(value: Json, depth: int) -> Json:
+    rows = _rows_of_columns(value) if isinstance(value, dict) else None
+    if rows is not None:
+        return rows
+    if depth == 0:
+        return value
+    if isinstance(value, dict) and len(value) < 20:
+        inner = {key: _turned(item, depth - 1) for key, item in value.items()}
+        return inner if any(inner[key] is not value[key] for key in inner) else value
+    if isinstance(value, list) and len(value) == 1:
+        only = _turned(value[0], depth - 1)
+        return [only] if only is not value[0] else value
+    return value
+
+
+def _rows_of_columns(value: dict[str, Json]) -> Json:
+    columns = list(value.values())
+    head = columns[0] if len(columns) > 1 else None
+    if not isinstance(head, dict) or not head:
+        return None
+    counted = all(key.isascii() and key.isdecimal() and len(key) < 9 for key in head)
+    if not counted and not any(name.startswith(("attributes.", "context.")) for name in value):
+        return None
+    if any(not isinstance(column, dict) or column.keys() != head.keys() for column in columns):
+        return None
+    keys = sorted(head, key=int) if counted else list(head)
+    return [{name: column[key] for name, column in value.items() if isinstance(column, dict)} for key in keys]
 
 
 def _refuse_bomb(error: BadJson, name: str) -> BadJson:
@@ -130,7 +153,7 @@ def _refuse_bomb(error: BadJson, name: str) -> BadJson:
 
 def _looks_like_json(text: str) -> bool:
     """An object or array with a quoted key or several quotes near its start, rather than prose in brackets."""
-    return bool(re.match(r"\s*(?:\[\s*)*(?:\{\s*\"|\[\s*[\[{\"])", text))
+    return bool(re.match(r"\s*(?:\[\s*){0,9}(?:\{\s*\"|\[\s*[\[{\"])", text))
 
 
 def _lines(text: str, name: str, surely: bool) -> Source | None:
@@ -179,6 +202,10 @@ def _next(text: str, at: int) -> int:
 
 
 def _printed(text: str, name: str) -> Source | None:
+    if len(text) > _PRINTED_CHARACTERS:
+        if _looks_like_json(text) or not re.match(r"\s*(?:\{\s*'|(?:[\[(]\s*){0,9}[A-Z]\w{0,60}\()", text):
+            return None
+        raise InputError(f"{name} is printed Python of more than 2 MB: save it as JSON.")
     try:
         value = read_literal(text)
     except BadJson as error:
@@ -230,7 +257,7 @@ def _yaml(text: str, name: str) -> Source:
     import yaml
 
     if len(text) > _YAML_BYTES:
-        raise InputError(f"{name} is YAML of more than 2 MB: convert it to JSON.")
+        raise InputError(f"{name} is YAML of more than 1 MB: convert it to JSON.")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         depth = 0

@@ -11,7 +11,7 @@ from lim_core.types import Json
 # Deep enough for traces of agents, far from what would exhaust the interpreter's own stack.
 MAX_DEPTH = 150
 # A bomb of small arrays takes some 60 bytes of memory for 3 of text; real files hold far fewer brackets.
-MAX_CONTAINERS = 3_000_000
+MAX_CONTAINERS = 1_500_000
 
 
 class BadJson(ValueError):
@@ -45,10 +45,10 @@ def loads(text: str) -> Json:
     """Parse one JSON value; NaN and Infinity become null, control characters in strings are let in.
 
     Raises:
-        BadJson: no JSON, deeper than 150, or more than 3 million arrays and objects.
+        BadJson: no JSON, deeper than 150, or more than 1.5 million arrays and objects.
     """
     if text.count("[") + text.count("{") > MAX_CONTAINERS:
-        raise BadJson("more than 3 million arrays and objects", bomb=True)
+        raise BadJson("more than 1.5 million arrays and objects", bomb=True)
     value, end = decode(text, 0)
     if text[end : end + 200].strip() or text[end:].strip():
         raise BadJson("something follows the end of the value", *_place(text, end))

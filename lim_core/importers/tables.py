@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from lim_core.case_bytes import MAX_BYTES
 from lim_core.errors import InputError
@@ -15,6 +16,8 @@ from lim_core.importers.literals import read_literal
 from lim_core.importers.strict import BadJson, check_depth, loads
 from lim_core.types import Json
 
+# Rows of chunks; a table beyond this is a corpus, not a case.
+_MAX_ROWS = 50_000
 # A header with two of these is a table of chunks or of cases.
 _COLUMNS = frozenset(
     (
@@ -91,7 +94,7 @@ def _rows(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found: list[tuple[int, list[str]]] = []
     begin = 1
-    for row in reader:
+    for row in islice(reader, _MAX_ROWS + 1):
         found.append((begin, row))
         begin = reader.line_num + 1
     return found
@@ -108,6 +111,8 @@ def _under_header(rows: list[tuple[int, list[str]]]) -> Table | None:
             skipped.append(Skipped(f"{len(row)} cells under {len(columns)} columns: a quote is missing", line))
             continue
         kept.append((line, {name: _cell(cell) for name, cell in zip(columns, row, strict=False) if name}))
+    if len(rows) > _MAX_ROWS:
+        skipped.append(Skipped(f"rows beyond the first {_MAX_ROWS} are not read", rows[-1][0]))
     return Table(tuple(kept), tuple(skipped)) if kept else None
 
 

@@ -6,6 +6,7 @@ retrieved text is an answer; each retrieval belongs to the first answer after it
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -18,6 +19,10 @@ from lim_core.types import Json, Message
 
 SpanKind = Literal["retriever", "reranker", "llm", "other"]
 _PROBE = 160
+_DEEPEST = 200
+# A trace of an hour-long agent must not cost its square: beyond this only what stands near a call is looked for.
+_MOST_LOOKUPS = 200_000
+_NEXT_CALLS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,11 @@ class _Group:
     retrievals: list[Span]
     more_calls: int = 0
 
+    @property
+    def lead(self) -> Span:
+        """The span that stands for the group."""
+        return self.call or self.retrievals[-1]
+
 
 class _Trace:
     def __init__(self, key: str, spans: Sequence[Span]) -> None:
@@ -137,50 +147,83 @@ class _Trace:
         outer = {id(parent) for call in calls for parent in self.ancestors[id(call)]}
         # Of model calls inside one another the innermost is what was really sent.
         self.calls = [call for call in calls if id(call) not in outer]
+        self.retrieved_at = [self.place[id(span)] for span in self.retrievals]
+        self.held = self._held()
+        self.expected = next((span.expected for span in spans if span.expected), ())
+        self.root_asked = next((s.asked for s in spans if s.kind == "other" and not s.parent and s.asked), None)
+        # How many answers stand under each span; set once the groups are known.
+        self.answers_under: dict[int, int] = {}
 
     def _up(self, span: Span) -> list[Span]:
         """Parents of a span, the nearest first."""
         chain: list[Span] = []
         seen = {span.id}
         at = self.by_id.get(span.parent)
-        while at is not None and at.id not in seen and len(chain) < 200:
+        while at is not None and at.id not in seen and len(chain) < _DEEPEST:
             chain.append(at)
             seen.add(at.id)
             at = self.by_id.get(at.parent)
         return chain
 
+    def _held(self) -> dict[int, set[str]]:
+        """For each model call the retrieved texts that stand in its prompt."""
+        texts = {c.text: _probe(c.text) for r in self.retrievals for c in r.documents or () if c.text.strip()}
+        held: dict[int, set[str]] = {}
+        near = len(texts) * len(self.calls) > _MOST_LOOKUPS
+        for call in self.calls:
+            prompt = _flat(call.prompt)
+            wanted = self._before(call) if near else texts
+            held[id(call)] = {text for text in wanted if texts[text] in prompt}
+        return held
+
+    def _before(self, call: Span) -> set[str]:
+        """Texts of the retrievals just before a call; all a huge trace can be searched for."""
+        end = bisect_right(self.retrieved_at, self.place[id(call)])
+        lately = self.retrievals[max(0, end - 4) : end]
+        return {c.text for span in lately for c in (span.documents or ())[:50] if c.text.strip()}
+
     def drafts(self) -> list[Draft]:
         if not self.retrievals:
             return [self._draft(_Group(call, []), only=len(self.calls) == 1) for call in self.calls]
         groups = self._groups()
+        for group in groups:
+            for parent in self.ancestors[id(group.lead)]:
+                self.answers_under[id(parent)] = self.answers_under.get(id(parent), 0) + 1
         return [self._draft(group, only=len(groups) == 1) for group in groups]
 
     def _groups(self) -> list[_Group]:
-        prompts = {id(call): _flat(call.prompt) for call in self.calls}
-        users = [call for call in self.calls if any(self._holds(prompts[id(call)], r) for r in self.retrievals)]
+        users = [call for call in self.calls if self.held[id(call)]]
         if not users and self.calls:
             # Nothing retrieved stands in any prompt: the loss itself is the news, so the last call is kept with it.
             users = [self.calls[-1]]
+        places = [self.place[id(call)] for call in users]
         groups = {id(call): _Group(call, []) for call in users}
         alone = _Group(None, [])
         for retrieval in self.retrievals:
-            after = [call for call in users if self.place[id(call)] > self.place[id(retrieval)]]
-            holding = [call for call in after if self._holds(prompts[id(call)], retrieval)]
-            near = self._nearest(retrieval, after)
-            chosen = holding[0] if holding else near
+            begin = bisect_right(places, self.place[id(retrieval)])
+            after = users[begin : begin + _NEXT_CALLS]
+            holding = next((call for call in after if self._holds(call, retrieval)), None)
+            chosen = holding or self._nearest(retrieval, after)
             (groups[id(chosen)] if chosen is not None else alone).retrievals.append(retrieval)
-        found = [group for group in groups.values() if group.retrievals]
+        found: list[_Group] = []
+        waiting = 0
         for group in groups.values():
-            if not group.retrievals and found:
-                earlier = [g for g in found if g.call and self.place[id(g.call)] < self.place[id(group.call)]]
-                (earlier or found)[-1].more_calls += 1
+            if group.retrievals:
+                found.append(group)
+                group.more_calls += waiting
+                waiting = 0
+            elif found:
+                found[-1].more_calls += 1
+            else:
+                waiting += 1
         return [*found, *self._split(alone)]
 
     def _nearest(self, retrieval: Span, after: Sequence[Span]) -> Span | None:
         """The call that shares the closest ancestor with the retrieval; a tie goes to the earliest."""
+        above = [{id(parent) for parent in self.ancestors[id(call)]} for call in after]
         for parent in self.ancestors[id(retrieval)]:
-            for call in after:
-                if parent in self.ancestors[id(call)]:
+            for call, chain in zip(after, above, strict=True):
+                if id(parent) in chain:
                     return call
         return after[0] if after else None
 
@@ -193,9 +236,9 @@ class _Trace:
             parts.setdefault(last, _Group(None, [])).retrievals.append(retrieval)
         return list(parts.values())
 
-    @staticmethod
-    def _holds(prompt: str, retrieval: Span) -> bool:
-        return any(_probe(chunk.text) in prompt for chunk in retrieval.documents or () if chunk.text.strip())
+    def _holds(self, call: Span, retrieval: Span) -> bool:
+        held = self.held[id(call)]
+        return any(chunk.text in held for chunk in retrieval.documents or ())
 
     # --- one case ---
 
@@ -207,26 +250,20 @@ class _Trace:
             notes.append(
                 f"{group.more_calls} more model call(s) hold these documents: the prompt kept is the first of several calls"
             )
-        if (
-            call is not None
-            and group.retrievals
-            and not any(self._holds(_flat(call.prompt), r) for r in group.retrievals)
-        ):
+        if call is not None and group.retrievals and not any(self._holds(call, r) for r in group.retrievals):
             notes.append("no retrieved document stands in the prompt of the model call")
         textless = sum(span.textless for span in group.retrievals)
         if textless:
             notes.append(f"{textless} document(s) came without text and are left out: export them with their contents")
         for span in (*group.retrievals, *((call,) if call else ())):
             notes += [note for note in span.notes if note not in notes]
-        lead = call or (group.retrievals[-1] if group.retrievals else None)
-        key = self.key if only and self.key else (lead.id if lead else "")
-        expected = next((span.expected for span in self.spans if span.expected), ())
+        key = self.key if only and self.key else group.lead.id
         return Draft(
-            line=lead.line if lead else None,
+            line=group.lead.line,
             id=key or None,
             question=question,
             question_why=why,
-            answers=expected,
+            answers=self.expected,
             chunks=chunks,
             candidates=candidates,
             prompt=call.prompt if call else None,
@@ -248,7 +285,8 @@ class _Trace:
         notes: list[str] = []
         # An outer span starts before what runs inside it, but its output is the later one.
         ordered = sorted(retrievals, key=lambda span: (span.kind == "reranker", -len(self.ancestors[id(span)])))
-        nested = any(other in self.ancestors[id(span)] for span in retrievals for other in retrievals)
+        own = {id(span) for span in retrievals}
+        nested = any(id(parent) in own for span in retrievals for parent in self.ancestors[id(span)])
         if not nested:
             ordered = sorted(retrievals, key=lambda span: (span.kind == "reranker", self.place[id(span)]))
         current: tuple[DraftChunk, ...] = ()
@@ -279,11 +317,9 @@ class _Trace:
 
     def _question(self, group: _Group) -> tuple[str | None, str]:
         """What was asked: the outermost span around this answer alone, else the retriever's query."""
-        lead = group.call or group.retrievals[-1]
-        other_calls = [call for call in self.calls if call is not group.call and self._is_answer(call, group)]
         found: str | None = None
-        for parent in self.ancestors[id(lead)]:
-            if any(parent in self.ancestors[id(call)] for call in other_calls):
+        for parent in self.ancestors[id(group.lead)]:
+            if self.answers_under.get(id(parent), 0) > 1:
                 break
             found = parent.asked or found
         if found:
@@ -294,25 +330,10 @@ class _Trace:
         queries = [span.asked for span in group.retrievals if span.asked]
         if queries:
             return queries[0], "taken from the query that the retriever was given, which may be a rewritten one"
-        root = next(
-            (span.asked for span in self.spans if span.kind == "other" and not span.parent and span.asked), None
-        )
-        return root, "taken from the root of the trace" if root else ""
-
-    def _is_answer(self, call: Span, group: _Group) -> bool:
-        """Whether another call answers another question: it holds documents that this group did not retrieve."""
-        own = {chunk.text for span in group.retrievals for chunk in span.documents or ()}
-        prompt = _flat(call.prompt)
-        return any(
-            chunk.text not in own and chunk.text.strip() and _probe(chunk.text) in prompt
-            for span in self.retrievals
-            if span not in group.retrievals
-            for chunk in span.documents or ()
-        )
+        return self.root_asked, "taken from the root of the trace" if self.root_asked else ""
 
     def _outer_answer(self, group: _Group) -> str | None:
-        lead = group.call or group.retrievals[-1]
-        return next((parent.said for parent in self.ancestors[id(lead)] if parent.said), None)
+        return next((parent.said for parent in self.ancestors[id(group.lead)] if parent.said), None)
 
 
 def _turns(call: Span | None) -> tuple[Turn, ...]:
