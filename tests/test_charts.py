@@ -28,7 +28,7 @@ def test_position_curve_stands_at_the_real_slots_with_wilson_intervals(reading: 
     curve = next(trace for trace in chart.figure.data if trace.name == "gold chunk at this slot")
     assert list(curve.x) == [1, 8, 16]  # counted from 1
     assert list(curve.y) == [87.5, 0.0, 75.0]
-    assert list(curve.text) == ["7/8", "0/8", "6/8"]
+    assert [label.strip() for label in curve.text] == ["7/8", "0/8", "6/8"]
     # Wilson 95% for 7 of 8 is .5291 to .9776 (scipy.stats.binomtest(7, 8).proportion_ci(method="wilson")).
     assert curve.error_y.arrayminus[0] == pytest.approx(87.5 - 52.91, abs=0.01)
     assert curve.error_y.array[0] == pytest.approx(97.76 - 87.5, abs=0.01)

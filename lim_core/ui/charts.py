@@ -86,7 +86,9 @@ def position_chart(position: PositionRow, chunks: int | None, colours: Palette =
             name="gold chunk at this slot",
             line={"color": colours.accent, "width": 2},
             marker={"color": colours.accent, "size": 9},
-            text=[f"{row.correct}/{row.n}" for row in shown],
+            # En spaces keep the label off the error bar.
+            text=[f"\u2002{row.correct}/{row.n}\u2002" for row in shown],
+            textfont={"color": colours.ink, "size": 12},
             textposition=[_beside(row, last) for row in shown],
             error_y={
                 "type": "data",

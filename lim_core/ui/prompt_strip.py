@@ -94,7 +94,7 @@ def strip_chart(assembly: AssemblyRow, colours: Palette = THEMED) -> Chart:
     some_missing = any(bar.state == "missing" for bar in bars)
     total = assembly.prompt_tokens or int(max((bar.start + bar.length for bar in bars), default=1))
     figure.update_layout(
-        height=330,
+        height=330 if some_missing else 240,
         barmode="overlay",
         margin={"l": 8, "r": 8, "t": 34, "b": 8},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},

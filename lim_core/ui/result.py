@@ -72,7 +72,8 @@ def rests_on(reading: Reading) -> str:
     calls, position = reading.calls, reading.position
     parts = []
     if position is not None:
-        parts.append(f"{position.blocks} blocks")
+        if position.blocks:
+            parts.append(f"{position.blocks} blocks")
         if position.e_value is not None:
             parts.append(f"e = {position.e_value:,.1f}")
     parts.append(f"{count(calls.made)} calls" if calls.made else "no calls")

@@ -11,7 +11,7 @@ from lim_core.errors import InputError
 from lim_core.jobs import JobState
 from lim_core.store.records import RunStatus
 from lim_core.summary import five_lines
-from lim_core.types import Case
+from lim_core.types import Case, Json
 from lim_core.ui import shell, views
 from lim_core.ui.model_form import check_allowed, key_for
 from lim_core.ui.result import outcome_line, show_result
@@ -83,12 +83,13 @@ def show_run(run_id: str) -> None:
         views.line(record.question)
     with right:
         _actions(record)
-    settings = ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in record.settings.items() if value is not None
-    )
+    # Settings that are off or empty say nothing.
+    settings = ", ".join(f"{name.replace('_', ' ')} {_say(value)}" for name, value in record.settings.items() if value)
     views.note(f"{record.case_id} · {record.created_at:%Y-%m-%d %H:%M} UTC · run {record.id} · {settings}")
     if record.status in _ENDED_EARLY:
-        views.caution(f"{_ENDED_EARLY[record.status]} {record.note}".strip())
+        # Of an interruption the note says the same again.
+        note = "" if record.status is RunStatus.INTERRUPTED else record.note
+        views.caution(f"{_ENDED_EARLY[record.status]} {note}".strip())
     document = shell.store().document(run_id)
     if document is not None:
         reading = show_result(document, run_id)
@@ -206,3 +207,7 @@ def _actions(record: RunRecord) -> None:
             shell.go_to(shell.DIAGNOSE, shell.RunLink(run=_again(record.id)))
         if st.button("New diagnosis", icon=":material/add:", key="new"):
             shell.go_to(shell.DIAGNOSE, shell.RunLink())
+
+
+def _say(value: Json) -> str:
+    return "" if value is True else str(value)
