@@ -56,7 +56,7 @@ OPTIONAL = frozenset(
     status_code status_message latency totalCost public htmlPath costDetails domain sub_domain difficulty length next_cursor
     label cost latencyMs promptIdx testIdx created object system_fingerprint service_tier logprobs level environment
     completionStartTime version metadata_separator metadata_template text_template additional_metadata comments source_file
-    name description score_direction events links resource""".split()
+    name description score_direction events links resource""".split()  # noqa: SIM905 - a table of words
 )
 SCORES = frozenset({"score", "distance", "similarity"})
 

@@ -59,7 +59,7 @@ class Langfuse:
 
 
 def _is_observation(row: Mapping[str, Json]) -> bool:
-    return row.get("type") in _TYPES and any(name in row for name in _LINKS)
+    return label(row.get("type")) in _TYPES and any(name in row for name in _LINKS)
 
 
 def _is_trace(row: Mapping[str, Json]) -> bool:

@@ -57,7 +57,7 @@ class LangSmith:
 
 
 def _is_run(row: Mapping[str, Json]) -> bool:
-    if row.get("run_type") not in _KINDS:
+    if label(row.get("run_type")) not in _KINDS:
         return False
     return any(name in row for name in ("inputs", "outputs", "trace_id", "dotted_order", "parent_run_id", "child_runs"))
 

@@ -41,7 +41,7 @@ def numbered(text: str) -> Pieces | None:
         if pieces is None:
             continue
         sure = 0.93 if word else 0.86 if opened else 0.5
-        if not word and not opened and sum(len(piece.text) for piece in pieces) < 40 * len(pieces):
+        if not word and not opened and sum(len(piece.text) for piece in pieces) < 30 * len(pieces):
             continue  # numbered instructions
         if best is None or sure > best.sure:
             best = Pieces(pieces, "numbered documents", sure)

@@ -15,9 +15,9 @@ from lim_core.types import Json
 MAX_ENVELOPES = 10
 _MAX_SKIPS = 1_000
 # Rows or spans of one file; more would keep a page waiting.
-MAX_ROWS = 20_000
-# Four times what a case is built to hold.
-MAX_CHUNKS = 20_000
+MAX_ROWS = 10_000
+# Twice what a case is built to hold.
+MAX_CHUNKS = 10_000
 # What a list holds is told by its head.
 _LOOKED_AT = 200
 _QUESTIONS = ("question", "query", "user_input", "user_query", "user_question", "query_str", "q", "input")

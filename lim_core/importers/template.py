@@ -130,7 +130,9 @@ def learn_template(messages: Sequence[Message], chunks: Sequence[Chunk], questio
     gaps = [text[a.end : b.start] for a, b in pairwise(places)]
     if missing and max(map(len, gaps)) > _WIDEST_GAP:
         return Learned(None, f"chunk {missing[0][:80]} may stand clipped between two others", missing)
-    wrapped = learn_wrappers(text[: places[0].start], gaps, text[places[-1].end :])
+    own = [_own_words(place.chunk) for place in places]
+    titles = [place.chunk.title for place in places]
+    wrapped = learn_wrappers(text[: places[0].start], gaps, text[places[-1].end :], own, titles)
     template = UserTemplate(
         messages=tuple(messages),
         message=message,
@@ -151,6 +153,11 @@ def learn_template(messages: Sequence[Message], chunks: Sequence[Chunk], questio
     if again.messages != tuple(messages):
         return Learned(None, "the prompt cannot be rebuilt from its parts", missing, order)
     return Learned(template, "", missing, order)
+
+
+def _own_words(chunk: Chunk) -> tuple[str, ...]:
+    values = [value for value in chunk.metadata.values() if isinstance(value, str)]
+    return tuple(word for word in (chunk.title, chunk.id, *values[:50]) if word)
 
 
 def _places(text: str, chunks: Sequence[Chunk]) -> list[_Place]:

@@ -54,8 +54,13 @@ class Wrapped:
     footer: Wrapper
 
 
-def learn_wrappers(head: str, gaps: Sequence[str], tail: str) -> Wrapped:
-    """Part the text before the first chunk, the gaps between chunks (at least one) and the text after the last."""
+def learn_wrappers(
+    head: str, gaps: Sequence[str], tail: str, own: Sequence[Sequence[str]], titles: Sequence[str]
+) -> Wrapped:
+    """Part the text before the first chunk, the gaps between chunks (at least one) and the text after the last.
+
+    `own` are for each chunk the words that are its own, such as title and id: a figure in them never follows the place.
+    """
     tokens = [_TOKEN.findall(gap) for gap in gaps]
     size = _footer_size([*tokens, _TOKEN.findall(tail)])
     footers = ["".join(gap[:size]) for gap in tokens]
@@ -66,15 +71,15 @@ def learn_wrappers(head: str, gaps: Sequence[str], tail: str) -> Wrapped:
     headers = ["".join(rest[cut:]) for rest in rests]
     opening = _first_header(head, headers)
     headers.insert(0, head[opening:])
-    made_headers, made_footers = _counted(headers), _counted(footers)
+    made_headers, made_footers = _counted(headers, own), _counted(footers, own)
     return Wrapped(
         prefix=head[:opening],
         suffix=tail[len(footers[-1]) :],
         joins=joins,
         headers=made_headers,
         footers=made_footers,
-        header=_shared(made_headers),
-        footer=_shared(made_footers),
+        header=_shared(made_headers, titles),
+        footer=_shared(made_footers, titles),
     )
 
 
@@ -172,9 +177,22 @@ def _opening(header: str) -> str:
     return found.group() if found else ""
 
 
-def _counted(texts: Sequence[str]) -> tuple[Wrapper, ...]:
+def _runs(text: str, own: Sequence[str]) -> list[tuple[int, int]]:
+    """Where numbers stand that may count places: outside the chunk's own words. A bare number is nobody's own."""
+    taken: list[tuple[int, int]] = []
+    for word in own:
+        if len(word) > 1 and not word.isdecimal():
+            at = text.find(word)
+            while at >= 0:
+                taken.append((at, at + len(word)))
+                at = text.find(word, at + len(word))
+    spans = [match.span() for match in _DIGITS.finditer(text)]
+    return [(start, end) for start, end in spans if not any(low <= start < high for low, high in taken)]
+
+
+def _counted(texts: Sequence[str], own: Sequence[Sequence[str]]) -> tuple[Wrapper, ...]:
     """The texts with those numbers as counts that rise by one from each place to the next."""
-    runs = [[match.span() for match in _DIGITS.finditer(text)] for text in texts]
+    runs = [_runs(text, words) for text, words in zip(texts, own, strict=True)]
     slots: dict[int, Count] = {}
     for order in (range(min(map(len, runs), default=0)), range(-1, -1 - min(map(len, runs), default=0), -1)):
         for index in order:
@@ -198,13 +216,15 @@ def _counted(texts: Sequence[str]) -> tuple[Wrapper, ...]:
     return tuple(made)
 
 
-def _shared(wrappers: Sequence[Wrapper]) -> Wrapper:
+def _shared(wrappers: Sequence[Wrapper], titles: Sequence[str]) -> Wrapper:
     """A wrapper for a chunk that the prompt did not hold: what all have in common, its own title in between.
 
     Where the wrappers differ in figures alone (scores), those of the first one stay.
     """
     if all(wrapper == wrappers[0] for wrapper in wrappers):
         return wrappers[0]
+    if all(title and title in "".join(_words(wrapper)) for wrapper, title in zip(wrappers, titles, strict=True)):
+        return _untitled(wrappers[0], titles[0])
     pieces = [_spread(wrapper) for wrapper in wrappers]
     size = min(map(len, pieces))
     front = next((i for i in range(size) if any(p[i] != pieces[0][i] for p in pieces)), size)
@@ -214,6 +234,21 @@ def _shared(wrappers: Sequence[Wrapper]) -> Wrapper:
     if not any(character.isalpha() for middle in middles for character in middle):
         return wrappers[0]
     return Wrapper((*pieces[0][:front], Titled(), *end))
+
+
+def _words(wrapper: Wrapper) -> list[str]:
+    return [part for part in wrapper.parts if isinstance(part, str)]
+
+
+def _untitled(wrapper: Wrapper, title: str) -> Wrapper:
+    parts: list[str | Count | Titled] = []
+    for part in wrapper.parts:
+        if isinstance(part, str) and title in part:
+            before, _, after = part.partition(title)
+            parts += (before, Titled(), after)
+        else:
+            parts.append(part)
+    return Wrapper(tuple(part for part in parts if part != ""))
 
 
 def _spread(wrapper: Wrapper) -> list[str | Count | Titled]:
