@@ -120,10 +120,11 @@ def main() -> None:
                 ours(base_url, case, trials(case, arguments.calls, f"ours {round_}"), arguments.in_flight, Path(folder))
                 our_seconds, our_cpu = time.monotonic() - started, cpu() - used
                 ratios.append(bare_seconds / our_seconds)
+                per_call = 1000 / arguments.calls
                 print(
-                    f"round {round_ + 1}: bare {arguments.calls / bare_seconds:.0f} calls/s at "
-                    f"{1000 * bare_cpu / arguments.calls:.2f} ms CPU a call, lim {arguments.calls / our_seconds:.0f} calls/s at "
-                    f"{1000 * our_cpu / arguments.calls:.2f} ms; ratio {ratios[-1]:.2f}"
+                    f"round {round_ + 1}: bare {arguments.calls / bare_seconds:.0f} calls/s, "
+                    f"{per_call * bare_cpu:.2f} ms CPU a call; lim {arguments.calls / our_seconds:.0f} calls/s, "
+                    f"{per_call * our_cpu:.2f} ms; ratio {ratios[-1]:.2f}"
                 )
     finally:
         server.communicate("", timeout=10)
