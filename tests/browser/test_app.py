@@ -121,6 +121,8 @@ def test_stages_are_reached_with_the_keyboard(app: App, visit: Open) -> None:
     app.start()
     seen = visit(f"{app.url}/Diagnose?run=run-1")
     light = seen.page.get_by_role("radio", name="Retrieval")
+    light.wait_for(timeout=60_000)
+    seen.settle()
     for _ in range(60):
         seen.page.keyboard.press("Tab")
         if seen.page.evaluate("document.activeElement.closest('[data-testid=stButtonGroup]') !== null"):
