@@ -58,7 +58,7 @@ class Builder:
         if draft.chunks is None and draft.prompt is None:
             return Skipped("neither chunks nor a prompt", draft.line, draft.place)
         guesses: list[Guess] = []
-        notes = list(draft.notes)
+        notes = [*draft.notes, *_oddities([*(draft.chunks or ()), *(draft.candidates or ())])]
         named = name_lists(draft.chunks or (), draft.candidates, draft.gold_texts)
         record: dict[str, Json] = {
             "question": draft.question or "",
@@ -174,6 +174,18 @@ def _chunk(chunk: DraftChunk) -> dict[str, Json]:
     if chunk.metadata:
         found["metadata"] = dict(chunk.metadata)
     return found
+
+
+def _oddities(chunks: Sequence[DraftChunk]) -> list[str]:
+    """What is repaired in the ids and scores of a file, a line for each kind."""
+    notes: list[str] = []
+    numbered = sum(isinstance(chunk.id, int | float) and not isinstance(chunk.id, bool) for chunk in chunks)
+    if numbered:
+        notes.append(f"{numbered} id(s) are numbers and were turned into strings")
+    unscored = sum(chunk.score is not None and number(chunk.score) is None for chunk in chunks)
+    if unscored:
+        notes.append(f"{unscored} score(s) are no finite number and count as unknown")
+    return notes
 
 
 def _scored(named: Named) -> Sequence[DraftChunk]:

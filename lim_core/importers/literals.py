@@ -6,6 +6,7 @@ Nothing is evaluated. A call becomes an object of its keyword arguments with the
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
@@ -39,10 +40,10 @@ _WORDS: dict[str, Json] = {
     "null": None,
     "true": True,
     "false": False,
-    "nan": None,
-    "NaN": None,
-    "inf": None,
-    "Infinity": None,
+    "nan": math.nan,
+    "NaN": math.nan,
+    "inf": math.inf,
+    "Infinity": math.inf,
 }
 _HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
 

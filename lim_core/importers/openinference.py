@@ -23,7 +23,8 @@ from lim_core.importers.fields import (
 from lim_core.importers.messages import Turn, read_messages
 from lim_core.importers.registry import importers
 from lim_core.importers.source import Source
-from lim_core.importers.trace import Span, SpanKind, cases_of, start_key
+from lim_core.importers.spans import Span, SpanKind, start_key
+from lim_core.importers.trace import cases_of
 from lim_core.types import Json
 
 _PREFIXES = ("openinference.", "retrieval.", "llm.", "reranker.", "input.value", "output.value", "embedding.")

@@ -11,7 +11,8 @@ from lim_core.importers.fields import answer_in, dig, first, label, listed, mapp
 from lim_core.importers.messages import Turn, content_text, read_messages
 from lim_core.importers.registry import importers
 from lim_core.importers.source import Source
-from lim_core.importers.trace import Span, SpanKind, cases_of, kind_by_name, start_key
+from lim_core.importers.spans import Span, SpanKind, kind_by_name, start_key
+from lim_core.importers.trace import cases_of
 from lim_core.types import Json
 
 _PREFIXES = ("gen_ai.", "ai.observability.")

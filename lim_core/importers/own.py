@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lim_core.importers.draft import Draft, Reading, Sighting
-from lim_core.importers.fields import label
+from lim_core.importers.fields import label, listed
 from lim_core.importers.registry import importers
 from lim_core.importers.search import Hit, read_rows, see_rows
 from lim_core.importers.source import Source
@@ -49,7 +49,13 @@ def _draft(row: Mapping[str, Json], hit: Hit) -> Draft:
         items = own.get(name)
         if isinstance(items, list):
             own[name] = _unique(items, name, notes)
+    if any(isinstance(key, int | float) for key in (own.get("id"), *_given_ids(row))):
+        notes.append("ids that are numbers were turned into strings")
     return Draft(own=own, notes=tuple(notes))
+
+
+def _given_ids(row: Mapping[str, Json]) -> list[Json]:
+    return [item.get("id") for name in _LISTS for item in listed(row.get(name)) if isinstance(item, Mapping)]
 
 
 def _unique(items: list[Json], name: str, notes: list[str]) -> list[Json]:

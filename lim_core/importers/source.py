@@ -12,12 +12,11 @@ from lim_core.importers.literals import read_literal
 from lim_core.importers.strict import BadJson, decode, loads
 from lim_core.importers.tables import read_table
 from lim_core.importers.unpack import unpack
+from lim_core.importers.yaml_text import read_yaml
 from lim_core.types import Json
 
 Kind = Literal["json", "jsonl", "python", "yaml", "csv", "text"]
 
-# libyaml is quick, but Python objects from it are not; a configuration is never this large.
-_YAML_BYTES = 1_000_000
 # Printed objects are read by Python, some 2 MB a second.
 _PRINTED_CHARACTERS = 2_000_000
 _STARTS_A_LINE = 5
@@ -254,43 +253,8 @@ def _object_in(line: str) -> Json:
 
 
 def _yaml(text: str, name: str) -> Source:
-    import yaml
-
-    if len(text) > _YAML_BYTES:
-        raise InputError(f"{name} is YAML of more than 1 MB: convert it to JSON.")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        depth = 0
-        # Events come from an iterative parser: depth and aliases are seen before anything recursive is built.
-        for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.AliasEvent):
-                raise InputError(f"{name} uses YAML aliases (*name), which are not read: write the values out.")
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth > 100:
-                raise InputError(f"{name} is refused (nested too deeply): give a plainer file.")
-        values = [_plain(value) for value in yaml.load_all(text, Loader=loader) if value is not None]
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark is not None else ""
-        raise InputError(f"{name} is no YAML that can be read{place}: correct it or give JSON.") from error
-    records = tuple(Record(value, None) for value in values if isinstance(value, list | dict))
+    records = tuple(Record(value, None) for value in read_yaml(text, name) if isinstance(value, list | dict))
     return Source(name, "yaml" if records else "text", text, records)
-
-
-def _plain(value: object) -> Json:
-    """Dates become strings, keys become strings."""
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
 
 
 def _tabled(text: str, name: str) -> Source | None:

@@ -1,9 +1,8 @@
-"""JSON from strangers: bounded depth, NaN as null, no exception but BadJson."""
+"""JSON from strangers: bounded depth, no exception but BadJson. NaN and Infinity come as floats, for the reader to report."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 
 from lim_core.types import Json
@@ -24,25 +23,16 @@ class BadJson(ValueError):
         self.bomb = bomb
 
 
-def _float(word: str) -> float | None:
-    value = float(word)
-    return value if math.isfinite(value) else None
-
-
 def _int(word: str) -> int | float | None:
     # Python refuses to read very long numbers; no id or count is that long.
     return int(word) if len(word) < 400 else None
 
 
-def _constant(word: str) -> None:
-    return None
-
-
-_DECODER = json.JSONDecoder(parse_float=_float, parse_int=_int, parse_constant=_constant, strict=False)
+_DECODER = json.JSONDecoder(parse_int=_int, strict=False)
 
 
 def loads(text: str) -> Json:
-    """Parse one JSON value; NaN and Infinity become null, control characters in strings are let in.
+    """Parse one JSON value; control characters in strings are let in.
 
     Raises:
         BadJson: no JSON, deeper than 150, or more than 1.5 million arrays and objects.

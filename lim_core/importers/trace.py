@@ -7,71 +7,21 @@ retrieved text is an answer; each retrieval belongs to the first answer after it
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from lim_core.importers.draft import Draft, DraftChunk, Reading, Skipped
 from lim_core.importers.fields import label
 from lim_core.importers.messages import Turn
 from lim_core.importers.question import MARKED, find_question
-from lim_core.types import Json, Message
+from lim_core.importers.spans import Span
+from lim_core.types import Message
 
-SpanKind = Literal["retriever", "reranker", "llm", "other"]
 _PROBE = 160
 _DEEPEST = 200
 # A trace of an hour-long agent must not cost its square: beyond this only what stands near a call is looked for.
 _MOST_LOOKUPS = 200_000
 _NEXT_CALLS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One span in common words. `asked` is its input read as a question, `said` its output read as an answer."""
-
-    id: str
-    parent: str = ""
-    trace: str = ""
-    kind: SpanKind = "other"
-    name: str = ""
-    start: str = ""
-    asked: str | None = None
-    said: str | None = None
-    documents: tuple[DraftChunk, ...] | None = None
-    before: tuple[DraftChunk, ...] | None = None
-    textless: int = 0
-    prompt: str | tuple[Turn, ...] | None = None
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Mapping[str, Json] = field(default_factory=dict)
-    params: Mapping[str, Json] = field(default_factory=dict)
-    max_output_tokens: int | None = None
-    expected: tuple[str, ...] = ()
-    line: int | None = None
-    notes: tuple[str, ...] = ()
-    # The export left its contents out.
-    bare: bool = False
-    # Ids of the documents it passed on, where it names them without their texts.
-    passed_ids: tuple[str, ...] = ()
-
-
-def start_key(value: Json) -> str:
-    """A start time as a string that sorts: ISO times as they are, numbers padded."""
-    if isinstance(value, str):
-        return f"{int(value):030d}" if value.isascii() and value.isdecimal() and len(value) < 30 else value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:030.6f}"
-    return ""
-
-
-def kind_by_name(name: str) -> SpanKind:
-    """What a span without a kind probably is, by its name."""
-    low = name.lower()
-    if "rerank" in low or "re-rank" in low or "compressor" in low:
-        return "reranker"
-    if any(word in low for word in ("retriev", "vector_search", "similarity_search", "search_kb", "knowledge_base")):
-        return "retriever"
-    return "other"
 
 
 def cases_of(spans: Sequence[Span], skipped: Sequence[Skipped] = (), notes: Sequence[str] = ()) -> Reading:
