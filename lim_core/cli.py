@@ -231,6 +231,12 @@ def _runs_resume(arguments: argparse.Namespace) -> int:
     return _finish(outcome, arguments.json)
 
 
+def _runs_rejudge(arguments: argparse.Namespace) -> int:
+    with _existing_store(arguments) as store:
+        _out(to_json(runs.rejudge(store, arguments.id, arguments.judge)))
+    return 0
+
+
 def _known(store: Store, run_id: str) -> None:
     if store.run(run_id) is None:
         raise InputError(f"There is no run {run_id} in this store: list them with `runs list`.")
@@ -347,7 +353,11 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("--max-calls", type=int, help="a new cap on HTTP requests")
     resume.add_argument("--json", action="store_true")
     resume.set_defaults(command=_runs_resume)
-    for part in (listing, show, export, delete, resume):
+    rejudge = acts.add_parser("rejudge", help="score stored answers with another judge, at no calls")
+    rejudge.add_argument("id")
+    rejudge.add_argument("--judge", required=True, help=f"one of {', '.join(entry.name for entry in judges)}")
+    rejudge.set_defaults(command=_runs_rejudge)
+    for part in (listing, show, export, delete, resume, rejudge):
         part.add_argument("--store", metavar="FILE")
 
     models = commands.add_parser("models", help="test the connection to a model")

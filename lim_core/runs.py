@@ -25,8 +25,22 @@ from lim_core.prices import Price, read_prices
 from lim_core.prompts import TEMPLATE_VERSION, lay_out
 from lim_core.runner import Runner
 from lim_core.stages import stages
+from lim_core.store import Rescore
 from lim_core.tokens import counter_for
-from lim_core.types import Bench, Budget, Case, Embedder, Finding, Json, Model, Progress, TrialResult, TrialSink, Usage
+from lim_core.types import (
+    Bench,
+    Budget,
+    Case,
+    Embedder,
+    Finding,
+    Json,
+    Model,
+    Progress,
+    TrialResult,
+    TrialSink,
+    Usage,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from lim_core.store import Store
@@ -304,6 +318,29 @@ def resume_run(
         cancelled=cancelled,
         resume=True,
     )
+
+
+def rejudge(store: Store, run_id: str, judge: str) -> dict[str, int]:
+    """Score a run's stored answers with another judge, at no calls; the new scores become the current ones.
+
+    The diagnosis keeps the verdict that its own judge led to. Returns how many trials have each outcome now.
+
+    Raises:
+        InputError: no such run, or an alias that the judge cannot use.
+        UnknownName: no such judge.
+    """
+    if store.run(run_id) is None:
+        raise InputError(f"There is no run {run_id} in this store: list them with `runs list`.")
+    entry, case = judges[judge], store.case(run_id)
+    scores: list[Rescore] = []
+    tally: Tally[str] = Tally()
+    for row in store.trials(run_id, limit=store.count_trials(run_id)):
+        # A call that failed or was cut has nothing to judge, whoever judges.
+        verdict = entry.part(case, row.answer) if row.fault is None else Verdict(row.outcome, row.reason)
+        tally[verdict.outcome.value] += 1
+        scores.append(Rescore(row.seq, verdict.outcome, verdict.reason))
+    store.add_scores(run_id, judge, judge_version(judge), scores)
+    return dict(tally)
 
 
 class _Opened:

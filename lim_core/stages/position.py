@@ -27,6 +27,8 @@ _RESERVE = 48
 _UNSCORED = 0.2
 # With so few distractors there are fewer than EARLY_BLOCKS distinct orders.
 _FEWEST_DISTRACTORS = 3
+# The slots that the stop rule compares.
+_TESTED = ("position:first", "position:middle", "position:last")
 
 
 @stages.register("position", title="Position", order=4)
@@ -275,9 +277,10 @@ class _Test:
     def _effect(self, end: _End, known: tuple[Cause, ...]) -> Finding:
         self._fill_curve()
         shape = self._shape()
-        means = {slot.arm: self._score(slot) for slot in self.slots}
         told = ", ".join(
-            f"{arm.removeprefix('position:')} {s.correct}/{s.n}" for arm, s in sorted(means.items(), key=_by_index)
+            f"{score.correct} of {score.n} at {score.arm.removeprefix('position:')}"
+            for score in (self._score(slot) for slot in self.slots)
+            if score.arm in _TESTED
         )
         own = self._own_score()
         if own is not None and own.n and 2 * own.correct > own.n and self.case.prompt is not None:
@@ -297,7 +300,7 @@ class _Test:
             "cliff": "The answer is lost when its chunk stands past a certain slot",
             "inverted": "The answer is found when its chunk stands in the middle and lost at the edges",
         }.get(shape, "Whether the answer is found depends on where its chunk stands")
-        summary = f"{what}{self._on_model()}: right {told} of the distinct orders (e = {self.test.e_value:.3g})."
+        summary = f"{what}{self._on_model()}: right in {told}, of distinct orders (e = {self.test.e_value:.3g})."
         if own is not None and own.n and 2 * own.correct > own.n:
             summary += f" As retrieved it stands at slot {(own.index or 0) + 1}, where it is right in {own.correct} of {own.n}."
         advice = (
@@ -453,10 +456,6 @@ class _Test:
 def _right(score: ArmScore) -> bool:
     """More than half of its calls are right."""
     return 2 * score.correct > score.n
-
-
-def _by_index(item: tuple[str, ArmScore]) -> int:
-    return item[1].index or 0
 
 
 def _order_as_sent(assembly: Finding | None) -> list[str] | None:
