@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
+from lim_core.importers.drafts.report import ImportReport, report_json, report_text
 from lim_core.importers.intake import Imported, import_file
-from lim_core.importers.proposal import Proposal, accept, propose
+from lim_core.importers.prompt.proposal import Proposal, accept, propose
+from lim_core.importers.prompt.template import Learned, UserTemplate, learn_template, template_of
 from lim_core.importers.registry import Importer, importers
-from lim_core.importers.report import ImportReport, report_json, report_text
-from lim_core.importers.template import Learned, UserTemplate, learn_template, template_of
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lim_core.importers.draft import Draft, Reading, Sighting, Skipped
-from lim_core.importers.fields import answer_in, dig, first, label, listed, mapping, text, whole
-from lim_core.importers.messages import Turn, content_text, read_messages
+from lim_core.importers.drafts.draft import Draft, Reading, Sighting, Skipped
+from lim_core.importers.files.source import Source
 from lim_core.importers.registry import importers
-from lim_core.importers.search import find_rows
-from lim_core.importers.source import Source
+from lim_core.importers.shapes.fields import answer_in, dig, first, label, listed, mapping, text, whole
+from lim_core.importers.shapes.messages import Turn, content_text, read_messages
+from lim_core.importers.shapes.search import find_rows
 from lim_core.types import Json
 
 _PARAMS = ("temperature", "top_p", "seed", "stop", "stop_sequences", "presence_penalty", "frequency_penalty", "top_k")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting
-from lim_core.importers.fields import first, listed, mapping, strings, text
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Reading, Sighting
+from lim_core.importers.files.source import Source
 from lim_core.importers.registry import importers
-from lim_core.importers.search import Hit, read_rows, see_rows
-from lim_core.importers.source import Source
+from lim_core.importers.shapes.fields import first, listed, mapping, strings, text
+from lim_core.importers.shapes.search import Hit, read_rows, see_rows
 from lim_core.types import Json
 
 _RETRIEVED = ("retrieval_context", "retrievalContext")

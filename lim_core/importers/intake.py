@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from lim_core.errors import InputError
-from lim_core.importers.building import Builder
-from lim_core.importers.draft import Sighting, Skipped
-from lim_core.importers.proposal import Proposal
+from lim_core.importers.drafts.building import Builder
+from lim_core.importers.drafts.draft import Sighting, Skipped
+from lim_core.importers.drafts.report import CaseReport, ImportReport
+from lim_core.importers.files.source import Source, read_source
+from lim_core.importers.prompt.proposal import Proposal
 from lim_core.importers.registry import Importer, importers
-from lim_core.importers.report import CaseReport, ImportReport
-from lim_core.importers.source import Source, read_source
 from lim_core.registry import Entry
 from lim_core.types import Case
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lim_core.importers.chunk_shapes import langchain_chunk
-from lim_core.importers.draft import Reading, Sighting
+from lim_core.importers.drafts.draft import Reading, Sighting
+from lim_core.importers.files.source import Source
 from lim_core.importers.registry import importers
-from lim_core.importers.search import read_lists, see_lists
-from lim_core.importers.source import Source
+from lim_core.importers.shapes.chunk_shapes import langchain_chunk
+from lim_core.importers.shapes.search import read_lists, see_lists
 
 
 @importers.register("langchain", title="LangChain documents", order=10)

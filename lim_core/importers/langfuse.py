@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lim_core.importers.chunk_shapes import any_chunks
-from lim_core.importers.draft import Reading, Sighting, Skipped
-from lim_core.importers.fields import answer_in, first, label, listed, mapping, opened, question_in, text, whole
-from lim_core.importers.messages import Turn, read_messages
+from lim_core.importers.drafts.draft import Reading, Sighting, Skipped
+from lim_core.importers.files.source import Source
 from lim_core.importers.registry import importers
-from lim_core.importers.search import Hit, find_rows, see_rows
-from lim_core.importers.source import Source
-from lim_core.importers.spans import Span, SpanKind, kind_by_name, start_key
-from lim_core.importers.trace import cases_of
+from lim_core.importers.shapes.chunk_shapes import any_chunks
+from lim_core.importers.shapes.fields import answer_in, first, label, listed, mapping, opened, question_in, text, whole
+from lim_core.importers.shapes.messages import Turn, read_messages
+from lim_core.importers.shapes.search import Hit, find_rows, see_rows
+from lim_core.importers.shapes.spans import Span, SpanKind, kind_by_name, start_key
+from lim_core.importers.shapes.trace import cases_of
 from lim_core.types import Json
 
 _TYPES = frozenset(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lim_core.importers.chunk_shapes import any_chunks
-from lim_core.importers.draft import Reading, Sighting
-from lim_core.importers.fields import (
+from lim_core.importers.drafts.draft import Reading, Sighting
+from lim_core.importers.files.source import Source
+from lim_core.importers.registry import importers
+from lim_core.importers.shapes.chunk_shapes import any_chunks
+from lim_core.importers.shapes.fields import (
     answer_in,
     dig,
     expected_in,
@@ -19,12 +21,10 @@ from lim_core.importers.fields import (
     text,
     whole,
 )
-from lim_core.importers.messages import Turn, read_messages
-from lim_core.importers.registry import importers
-from lim_core.importers.search import find_rows, see_rows
-from lim_core.importers.source import Source
-from lim_core.importers.spans import Span, SpanKind, kind_by_name, start_key
-from lim_core.importers.trace import cases_of
+from lim_core.importers.shapes.messages import Turn, read_messages
+from lim_core.importers.shapes.search import find_rows, see_rows
+from lim_core.importers.shapes.spans import Span, SpanKind, kind_by_name, start_key
+from lim_core.importers.shapes.trace import cases_of
 from lim_core.types import Json
 
 _KINDS = frozenset({"chain", "llm", "chat_model", "retriever", "tool", "prompt", "parser", "embedding"})

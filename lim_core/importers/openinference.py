@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lim_core.importers.attributes import RawSpan, find_spans, unflatten
-from lim_core.importers.draft import DraftChunk, Reading, Sighting
-from lim_core.importers.fields import (
+from lim_core.importers.drafts.draft import DraftChunk, Reading, Sighting
+from lim_core.importers.files.source import Source
+from lim_core.importers.registry import importers
+from lim_core.importers.shapes.attributes import RawSpan, find_spans, unflatten
+from lim_core.importers.shapes.fields import (
     answer_in,
     dig,
     first,
@@ -20,11 +22,9 @@ from lim_core.importers.fields import (
     text,
     whole,
 )
-from lim_core.importers.messages import Turn, read_messages
-from lim_core.importers.registry import importers
-from lim_core.importers.source import Source
-from lim_core.importers.spans import Span, SpanKind, start_key
-from lim_core.importers.trace import cases_of
+from lim_core.importers.shapes.messages import Turn, read_messages
+from lim_core.importers.shapes.spans import Span, SpanKind, start_key
+from lim_core.importers.shapes.trace import cases_of
 from lim_core.types import Json
 
 _PREFIXES = ("openinference.", "retrieval.", "llm.", "reranker.", "input.value", "output.value", "embedding.")

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lim_core.importers.attributes import RawSpan, find_spans, unflatten
-from lim_core.importers.chunk_shapes import any_chunk
-from lim_core.importers.draft import DraftChunk, Reading, Sighting
-from lim_core.importers.fields import answer_in, dig, first, label, listed, mapping, opened, question_in, text, whole
-from lim_core.importers.messages import Turn, content_text, read_messages
+from lim_core.importers.drafts.draft import DraftChunk, Reading, Sighting
+from lim_core.importers.files.source import Source
 from lim_core.importers.registry import importers
-from lim_core.importers.source import Source
-from lim_core.importers.spans import Span, SpanKind, kind_by_name, start_key
-from lim_core.importers.trace import cases_of
+from lim_core.importers.shapes.attributes import RawSpan, find_spans, unflatten
+from lim_core.importers.shapes.chunk_shapes import any_chunk
+from lim_core.importers.shapes.fields import (
+    answer_in,
+    dig,
+    first,
+    label,
+    listed,
+    mapping,
+    opened,
+    question_in,
+    text,
+    whole,
+)
+from lim_core.importers.shapes.messages import Turn, content_text, read_messages
+from lim_core.importers.shapes.spans import Span, SpanKind, kind_by_name, start_key
+from lim_core.importers.shapes.trace import cases_of
 from lim_core.types import Json
 
 _PREFIXES = ("gen_ai.", "ai.observability.")

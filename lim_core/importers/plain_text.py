@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting
-from lim_core.importers.pieces import Pieces
-from lim_core.importers.prompt_chunks import MAX_CHARACTERS, find_pieces
-from lim_core.importers.question import find_marker
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Reading, Sighting
+from lim_core.importers.files.source import Source
+from lim_core.importers.prompt.pieces import Pieces
+from lim_core.importers.prompt.prompt_chunks import MAX_CHARACTERS, find_pieces
+from lim_core.importers.prompt.question import find_marker
 from lim_core.importers.registry import importers
-from lim_core.importers.source import Source
 
 # Numbers, tags and JSON arrays, in the scale of `find_pieces`.
 _LAID_OUT = 0.85

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lim_core.importers.chunk_shapes import any_chunks
-from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting
-from lim_core.importers.fields import dig, first, label, listed, mapping, opened, strings, text, whole
-from lim_core.importers.messages import Turn, read_messages
-from lim_core.importers.prompt_chunks import split_context
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Reading, Sighting
+from lim_core.importers.files.source import Source
+from lim_core.importers.prompt.prompt_chunks import split_context
 from lim_core.importers.registry import importers
-from lim_core.importers.search import Hit, read_rows, see_rows
-from lim_core.importers.source import Source
+from lim_core.importers.shapes.chunk_shapes import any_chunks
+from lim_core.importers.shapes.fields import dig, first, label, listed, mapping, opened, strings, text, whole
+from lim_core.importers.shapes.messages import Turn, read_messages
+from lim_core.importers.shapes.search import Hit, read_rows, see_rows
 from lim_core.types import Json
 
 _QUESTIONS = ("query", "question", "user_query", "user_question", "input", "prompt", "user_input", "message")

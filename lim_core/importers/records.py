@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lim_core.importers.chunk_shapes import any_chunks, plain_chunk
-from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting, Skipped
-from lim_core.importers.fields import QUESTION_NAMES, expected_in, first, label, mapping, number, text
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Reading, Sighting, Skipped
+from lim_core.importers.files.source import Record, Source
 from lim_core.importers.registry import importers
-from lim_core.importers.search import MAX_CHUNKS, Hit, read_lists, read_rows, see_lists, see_rows
-from lim_core.importers.source import Record, Source
+from lim_core.importers.shapes.chunk_shapes import any_chunks, plain_chunk
+from lim_core.importers.shapes.fields import QUESTION_NAMES, expected_in, first, label, mapping, number, text
+from lim_core.importers.shapes.search import MAX_CHUNKS, Hit, read_lists, read_rows, see_lists, see_rows
 from lim_core.types import Json
 
 _QUESTIONS = tuple(name for name in QUESTION_NAMES if name not in ("text", "message", "prompt", "inputs"))

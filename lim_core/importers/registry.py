@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lim_core.importers.draft import Reading, Sighting
-from lim_core.importers.source import Source
+from lim_core.importers.drafts.draft import Reading, Sighting
+from lim_core.importers.files.source import Source
 from lim_core.registry import Registry
 
 

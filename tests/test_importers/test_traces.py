@@ -69,6 +69,12 @@ def test_langfuse_in_three_exports(name: str) -> None:
     assert guessed == (["question"] if name == "langfuse_download.json" else [])
 
 
+def test_observations_of_the_second_api_version_are_opened_from_their_strings() -> None:
+    imported = load("langfuse_observations_v2.json")
+    (case,) = imported.cases
+    assert (len(case.chunks), case.question, case.answer) == (12, FIRST, "Dogs ride free.")
+
+
 def test_langfuse_download_without_contents_is_said_to_be_so() -> None:
     observations: list[Json] = [
         {"id": f"o{n}", "traceId": "t", "type": "GENERATION" if n % 2 else "RETRIEVER", "parentObservationId": None}

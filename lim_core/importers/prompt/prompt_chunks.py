@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lim_core.importers.in_json import in_json
-from lim_core.importers.numbered import numbered
-from lim_core.importers.piece_ends import RULE
-from lim_core.importers.pieces import Pieces
-from lim_core.importers.separated import empty_lines, headed, separated
-from lim_core.importers.tagged import tagged
+from lim_core.importers.prompt.in_json import in_json
+from lim_core.importers.prompt.numbered import numbered
+from lim_core.importers.prompt.piece_ends import RULE
+from lim_core.importers.prompt.pieces import Pieces
+from lim_core.importers.prompt.separated import empty_lines, headed, separated
+from lim_core.importers.prompt.tagged import tagged
 
 # Longer texts are no single prompt; looking through them would cost more than it could bring.
 MAX_CHARACTERS = 4_000_000

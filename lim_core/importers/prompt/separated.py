@@ -6,9 +6,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from lim_core.importers.piece_ends import RULE, end_of_last
-from lim_core.importers.pieces import MAX_PIECES, Piece, Pieces, trimmed
-from lim_core.importers.question import find_marker
+from lim_core.importers.prompt.piece_ends import RULE, end_of_last
+from lim_core.importers.prompt.pieces import MAX_PIECES, Piece, Pieces, trimmed
+from lim_core.importers.prompt.question import find_marker
 
 _LEAD = re.compile(
     r"^[ \t#*]*(?:(?:the |relevant |retrieved |use the following |here (?:is|are) (?:the |some )?)?"

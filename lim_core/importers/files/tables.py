@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from lim_core.case_bytes import MAX_BYTES
+from lim_core.cases import MAX_BYTES
 from lim_core.errors import InputError
-from lim_core.importers.draft import Skipped
-from lim_core.importers.literals import read_literal
-from lim_core.importers.strict import BadJson, check_depth, loads
+from lim_core.importers.drafts.draft import Skipped
+from lim_core.importers.files.literals import read_literal
+from lim_core.importers.files.strict import BadJson, check_depth, loads
 from lim_core.types import Json
 
 # Rows of chunks; a table beyond this is a corpus, not a case.

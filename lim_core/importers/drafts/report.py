@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lim_core.importers.draft import Skipped
-from lim_core.importers.proposal import Proposal
+from lim_core.importers.drafts.draft import Skipped
+from lim_core.importers.prompt.proposal import Proposal
 from lim_core.types import Case, Json
 
 _SHOWN = 40

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lim_core.importers.in_json import escaped
-from lim_core.importers.wrapping import Wrapper, learn_wrappers
+from lim_core.importers.prompt.in_json import escaped
+from lim_core.importers.prompt.wrapping import Wrapper, learn_wrappers
 from lim_core.types import Case, Chunk, Message, Prompt, Span
 
 # Between two chunks that stand whole in a prompt there is no room for a clipped third one.

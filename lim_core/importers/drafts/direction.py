@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lim_core.importers.draft import DraftChunk
-from lim_core.importers.fields import number
-from lim_core.importers.report import Guess
+from lim_core.importers.drafts.draft import DraftChunk
+from lim_core.importers.drafts.report import Guess
+from lim_core.importers.shapes.fields import number
 
 
 def guess_direction(chunks: Sequence[DraftChunk]) -> Guess | None:

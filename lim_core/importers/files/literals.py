@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 
-from lim_core.importers.strict import MAX_DEPTH, BadJson
+from lim_core.importers.files.strict import MAX_DEPTH, BadJson
 from lim_core.types import Json
 
 CLASS = "__class__"

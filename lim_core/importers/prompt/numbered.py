@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lim_core.importers.piece_ends import end_of_last, without_rule
-from lim_core.importers.pieces import MAX_PIECES, Piece, Pieces, trimmed
+from lim_core.importers.prompt.piece_ends import end_of_last, without_rule
+from lim_core.importers.prompt.pieces import MAX_PIECES, Piece, Pieces, trimmed
 
 _WORDS = (
     "document|doc|passage|chunk|context|source|excerpt|snippet|article|result|reference|text|item|section|evidence"

@@ -10,11 +10,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lim_core.importers.draft import Draft, DraftChunk, Reading, Skipped
-from lim_core.importers.fields import label
-from lim_core.importers.messages import Turn
-from lim_core.importers.question import MARKED, find_question
-from lim_core.importers.spans import Span
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Reading, Skipped
+from lim_core.importers.prompt.question import MARKED, find_question
+from lim_core.importers.shapes.fields import label
+from lim_core.importers.shapes.messages import Turn
+from lim_core.importers.shapes.spans import Span
 from lim_core.types import Message
 
 _PROBE = 160

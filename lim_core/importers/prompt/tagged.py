@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lim_core.importers.pieces import MAX_PIECES, Piece, Pieces, trimmed, words
+from lim_core.importers.prompt.pieces import MAX_PIECES, Piece, Pieces, trimmed, words
 
 _OPEN = re.compile(r"<([A-Za-z][A-Za-z_.-]{0,40}?)([_-]?\d{1,4})?((?:\s[^<>]{0,1000})?)>")
 _TAGS = words(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from lim_core.importers.strict import BadJson, loads
+from lim_core.importers.files.strict import BadJson, loads
 from lim_core.types import Json
 
 QUESTION_NAMES = (
@@ -137,7 +137,7 @@ def question_in(value: Json) -> str | None:
 
 
 def _last_user(items: Sequence[Json]) -> str | None:
-    from lim_core.importers.messages import read_messages
+    from lim_core.importers.shapes.messages import read_messages
 
     turns = read_messages(items)
     if turns is not None:

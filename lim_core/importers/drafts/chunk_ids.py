@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lim_core.importers.draft import DraftChunk
-from lim_core.importers.fields import label
+from lim_core.importers.drafts.draft import DraftChunk
+from lim_core.importers.shapes.fields import label
 
 # A reference text shorter than this is found in a chunk by accident.
 _SHORTEST = 20

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lim_core.cases import NEEDS_CHUNKS, NEEDS_QUESTION
-from lim_core.importers.prompt_chunks import find_pieces
-from lim_core.importers.question import find_question
+from lim_core.importers.prompt.prompt_chunks import find_pieces
+from lim_core.importers.prompt.question import find_question
 from lim_core.types import Case, Chunk, Message
 
 

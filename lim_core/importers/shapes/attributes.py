@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lim_core.importers.fields import first, label, listed, mapping, opened
-from lim_core.importers.search import Hit, find_rows
-from lim_core.importers.source import Source
+from lim_core.importers.files.source import Source
+from lim_core.importers.shapes.fields import first, label, listed, mapping, opened
+from lim_core.importers.shapes.search import Hit, find_rows
 from lim_core.types import Json
 
 _LEAF = ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lim_core.importers.draft import Draft, DraftChunk, Reading, Sighting, Skipped
-from lim_core.importers.fields import expected_in, first, label, listed, text
-from lim_core.importers.messages import read_messages
-from lim_core.importers.source import Source
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Reading, Sighting, Skipped
+from lim_core.importers.files.source import Source
+from lim_core.importers.shapes.fields import expected_in, first, label, listed, text
+from lim_core.importers.shapes.messages import read_messages
 from lim_core.types import Json
 
 # Envelopes deeper than this hold something else.

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from lim_core.importers.chunk_shapes import TEXT_NAMES
-from lim_core.importers.fields import first, label, mapping
-from lim_core.importers.pieces import MAX_PIECES, Piece, Pieces
-from lim_core.importers.strict import BadJson, decode
+from lim_core.importers.files.strict import BadJson, decode
+from lim_core.importers.prompt.pieces import MAX_PIECES, Piece, Pieces
+from lim_core.importers.shapes.chunk_shapes import TEXT_NAMES
+from lim_core.importers.shapes.fields import first, label, mapping
 from lim_core.types import Json
 
 _ARRAY = re.compile(r"\[\s*(?=[{\"])")

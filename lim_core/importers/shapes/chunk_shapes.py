@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lim_core.importers.draft import DraftChunk
-from lim_core.importers.fields import first, label, mapping, number, opened
-from lim_core.importers.literals import CLASS
+from lim_core.importers.drafts.draft import DraftChunk
+from lim_core.importers.files.literals import CLASS
+from lim_core.importers.shapes.fields import first, label, mapping, number, opened
 from lim_core.types import Json
 
 # Keys of metadata that hold a score by custom; none is a standard.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lim_core.errors import InputError
-from lim_core.importers.draft import Skipped
-from lim_core.importers.literals import read_literal
-from lim_core.importers.strict import BadJson, decode, loads
-from lim_core.importers.tables import read_table
-from lim_core.importers.unpack import unpack
-from lim_core.importers.yaml_text import read_yaml
+from lim_core.importers.drafts.draft import Skipped
+from lim_core.importers.files.literals import read_literal
+from lim_core.importers.files.strict import BadJson, decode, loads
+from lim_core.importers.files.tables import read_table
+from lim_core.importers.files.unpack import unpack
+from lim_core.importers.files.yaml_text import read_yaml
 from lim_core.types import Json
 
 Kind = Literal["json", "jsonl", "python", "yaml", "csv", "text"]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from lim_core.cases import NEEDS_CHUNKS, NEEDS_QUESTION, case_from_json
 from lim_core.errors import InputError
-from lim_core.importers.chunk_ids import Named, name_lists
-from lim_core.importers.direction import guess_direction
-from lim_core.importers.draft import Draft, DraftChunk, Skipped
-from lim_core.importers.fields import label, listed, number
-from lim_core.importers.proposal import Proposal, propose
-from lim_core.importers.report import CaseReport, Guess, disabled_stages
+from lim_core.importers.drafts.chunk_ids import Named, name_lists
+from lim_core.importers.drafts.direction import guess_direction
+from lim_core.importers.drafts.draft import Draft, DraftChunk, Skipped
+from lim_core.importers.drafts.report import CaseReport, Guess, disabled_stages
+from lim_core.importers.prompt.proposal import Proposal, propose
+from lim_core.importers.shapes.fields import label, listed, number
 from lim_core.types import Case, Json
 
 _FIELDS = (

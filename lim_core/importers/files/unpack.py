@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
-from lim_core.case_bytes import MAX_BYTES
+from lim_core.cases import MAX_BYTES
 from lim_core.errors import InputError
 
 _MEGABYTES = MAX_BYTES >> 20

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lim_core.importers.draft import DraftChunk
-from lim_core.importers.messages import Turn
+from lim_core.importers.drafts.draft import DraftChunk
+from lim_core.importers.shapes.messages import Turn
 from lim_core.types import Json
 
 SpanKind = Literal["retriever", "reranker", "llm", "other"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lim_core.importers.question import find_marker
+from lim_core.importers.prompt.question import find_marker
 
 RULE = re.compile(r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|~{3,}|#{3,})[ \t]*(?=\n|\Z)")
 _CLOSING = re.compile(r"\n[ \t]*(?:</[A-Za-z][\w.-]*>|```|-{3,}|={3,}|\*{3,}|_{3,}|<\|)")

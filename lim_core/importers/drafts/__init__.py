@@ -1,0 +1,1 @@
+"""From drafts to checked cases and the import report."""

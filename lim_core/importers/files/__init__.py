@@ -1,0 +1,1 @@
+"""Reads a file or a paste: unpacking, encodings, JSON, printed Python, YAML, tables."""

@@ -1,0 +1,1 @@
+"""Chunks, question and template back out of a prompt as sent."""

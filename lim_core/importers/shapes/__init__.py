@@ -1,0 +1,1 @@
+"""What several families share: fields, messages, documents, rows, spans and traces."""
