@@ -74,7 +74,9 @@ def _is_response(row: Mapping[str, Json]) -> bool:
 
 
 def _is_bare(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and "role" in mapping(value[0]) and read_messages(value) is not None
+    if not isinstance(value, list) or not value or "role" not in mapping(value[0]) or _is_response(mapping(value[0])):
+        return False
+    return read_messages(value) is not None
 
 
 def _exchanges(source: Source) -> Iterator[_Exchange]:

@@ -133,9 +133,9 @@ def read_rows(
 def find_lists(source: Source, to_chunk: ToChunk) -> Found:
     """Lists of which most items are such documents. Records that are each one document make one list together."""
     records = [record for record in source.records if isinstance(record.value, Mapping | list)]
-    single = [record for record in records if to_chunk(record.value) is not None]
-    if records and len(single) * 2 > len(records):
-        values = [record.value for record in records]
+    values = [_unwrapped(record.value) if len(records) > 1 else record.value for record in records]
+    single = sum(to_chunk(value) is not None for value in values[:_LOOKED_AT])
+    if records and single * 2 > len(values[:_LOOKED_AT]):
         return Found((Hit(values, 0, (), "", records[0].line, ""),), ())
     hits: list[Hit] = []
     skipped: list[Skipped] = []
@@ -146,6 +146,21 @@ def find_lists(source: Source, to_chunk: ToChunk) -> Found:
         if not own and len(skipped) < _MAX_SKIPS:
             skipped.append(Skipped("no documents of this format in it", record.line, place))
     return Found(tuple(hits), tuple(skipped))
+
+
+def _unwrapped(value: Json) -> Json:
+    """The one object inside envelopes that hold nothing to ask or answer; lines of a log wrap their documents so."""
+    for _ in range(4):
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        elif isinstance(value, Mapping) and len(value) <= 3 and not any(name in value for name in _QUESTIONS):
+            inside = [item for item in value.values() if isinstance(item, list | dict)]
+            if len(inside) != 1 or "page_content" in value or "content" in value or "text" in value or "node" in value:
+                return value
+            value = inside[0]
+        else:
+            return value
+    return value
 
 
 def _lists_in(value: Json, line: int | None, to_chunk: ToChunk, place: str) -> list[Hit]:
@@ -198,7 +213,9 @@ def read_lists(source: Source, to_chunk: ToChunk) -> Reading:
             skipped += lost
             lists.append((hit.key, chunks))
         drafts += [_case(group[0], *parts) for parts in _told_apart(lists)]
-    return Reading(tuple(drafts), tuple(skipped))
+    joined = len(source.records) > 1 and len(found.hits) == 1 and found.hits[0].key == "" and not found.hits[0].around
+    note = f"{len(source.records)} records of one document each were taken as one list, in the order of the file"
+    return Reading(tuple(drafts), tuple(skipped), (note,) if joined else ())
 
 
 def _chunks(hit: Hit, to_chunk: ToChunk) -> tuple[tuple[DraftChunk, ...], list[Skipped]]:
