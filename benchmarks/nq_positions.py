@@ -18,7 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lim_core.judges import contains_any, judges
+from lim_core.judges import judges
+from lim_core.text.normalise import contains_any
 
 from lim_core import arms
 from lim_core.backends import open_model, spec_for

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lim_core import slot_bets
-from lim_core.significance import sign_test
-from lim_core.stop_rule import NAME_BLOCKS, NAME_SUPPORT, SlotTest
+from lim_core.stats import slot_bets
+from lim_core.stats.significance import sign_test
+from lim_core.stats.stop_rule import NAME_BLOCKS, NAME_SUPPORT, SlotTest
 
 BUDGETS = (8, 16, 32, 64)
 ALPHA, DELTA = 0.05, 0.2

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from lim_core.backends import ModelSpec, open_model
 from lim_core.judges import judges
-from lim_core.lane import Pace
+from lim_core.runner.lane import Pace
 from lim_core.prompts import lay_out
 from lim_core.runner import Runner
 from lim_core.store import Store

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lim_core.registry import Registry
+from lim_core.text.terms import tokenise
 from lim_core.types import Chunk, Embedder
 
 if TYPE_CHECKING:
@@ -19,9 +18,6 @@ Reranker = Callable[[str, Sequence[Chunk], Callable[[], Embedder]], Sequence[int
 
 rerankers: Registry[Reranker] = Registry("reranker")
 
-# Han, kana, hangul and Thai write words without spaces between them (hangul glues endings on): bigrams stand in for words.
-_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-_TERM = re.compile(rf"(?P<run>[{_UNSPACED}]+)|\d+(?:[.,:]\d+)*|[^\W\d_{_UNSPACED}]+")
 # A passage of about 900 characters stays within the 256 tokens that the default embedding model reads.
 PASSAGE_CHARS = 900
 # A longer text is judged by this many passages, evenly spread.
@@ -89,24 +85,6 @@ def passages_of(text: str) -> list[str]:
         picks = np.linspace(0, len(passages) - 1, MAX_PASSAGES).round().astype(int)
         passages = [passages[pick] for pick in picks]
     return passages
-
-
-def tokenise(text: str) -> list[str]:
-    """Search terms: words and numbers, case and accents folded; pairs of characters in scripts without spaces."""
-    plain = text
-    if not text.isascii():
-        plain = unicodedata.normalize("NFKD", text)
-        plain = unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c)))
-    terms: list[str] = []
-    for match in _TERM.finditer(plain.casefold()):
-        run = match["run"]
-        if run is None:
-            terms.append(match[0])
-        elif len(run) == 1:
-            terms.append(run)
-        else:
-            terms += [run[i : i + 2] for i in range(len(run) - 1)]
-    return terms
 
 
 def _full_text(chunk: Chunk) -> str:

@@ -20,10 +20,10 @@ from lim_core.embeddings import open_embedder
 from lim_core.errors import ConfigError, InputError, KeyMissing, LimError, RunCancelled
 from lim_core.evidence import gold_of
 from lim_core.judges import check_answers, judge_version, judges
-from lim_core.lane import Pace
 from lim_core.prices import Price, read_prices
 from lim_core.prompts import TEMPLATE_VERSION, lay_out
 from lim_core.runner import Runner
+from lim_core.runner.lane import Pace
 from lim_core.stages import stages
 from lim_core.store import Rescore
 from lim_core.tokens import counter_for

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lim_core.abstention import is_abstention
+from lim_core.judges.abstention import is_abstention
 
 DECLINED = [
     "I don't know.",

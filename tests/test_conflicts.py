@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lim_core.conflicts import Conflict, find_conflicts, told_other_value
+from lim_core.evidence.conflicts import Conflict, find_conflicts, told_other_value
+from lim_core.text.values import Kind, document_date, later_of, values
 from lim_core.types import Case, Chunk
-from lim_core.values import Kind, document_date, later_of, values
 
 FEE = "What is the fee for a market stall permit?"
 GOLD = Chunk("gold", "The fee for a market stall permit is 45 euros per day. It is paid at counter 4.")

@@ -16,11 +16,11 @@ from lim_core.errors import UnknownName
 from lim_core.judges import (
     best_subspan_em,
     contains,
-    contains_any,
     judge_version,
     judges,
     liu,
 )
+from lim_core.text.normalise import contains_any
 from lim_core.types import Case, Chunk, Outcome
 
 

@@ -11,9 +11,9 @@ import unicodedata
 
 import pytest
 
-from lim_core.canonical import canonical
 from lim_core.locate import locate
-from lim_core.located import Found, State
+from lim_core.locate.canonical import canonical
+from lim_core.locate.located import Found, State
 from lim_core.types import Chunk, Message
 
 TEXTS = (

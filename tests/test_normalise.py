@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lim_core.errors import InputError
-from lim_core.folding import fold, fold_with_offsets
 from lim_core.judges import check_answers, contains
-from lim_core.normalise import contains_any, find_aliases, normalise
+from lim_core.text.folding import fold, fold_with_offsets
+from lim_core.text.normalise import contains_any, find_aliases, normalise
 from lim_core.types import Case
 
 

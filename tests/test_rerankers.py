@@ -10,7 +10,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 from lim_core.embeddings import open_embedder
 from lim_core.errors import ConfigError
-from lim_core.rerankers import bm25_scores, passages_of, rerankers, tokenise
+from lim_core.rerankers import bm25_scores, passages_of, rerankers
+from lim_core.text.terms import tokenise
 from lim_core.types import Chunk, Embedder
 
 

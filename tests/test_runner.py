@@ -10,11 +10,11 @@ from lim_core import arms
 from lim_core.backends import ModelSpec, open_model
 from lim_core.errors import BudgetSpent, ConfigError, EndpointError, RunCancelled
 from lim_core.judges import judges
-from lim_core.lane import Lane, Pace
 from lim_core.prices import Price
 from lim_core.prompts import lay_out
 from lim_core.runner import Runner, call_key
-from lim_core.schedule import WARM_CHARACTERS, prefix_first, warm_ups
+from lim_core.runner.lane import Lane, Pace
+from lim_core.runner.schedule import WARM_CHARACTERS, prefix_first, warm_ups
 from lim_core.types import Budget, Call, Chunk, Outcome, Request, Trial, Usage
 from tests.questions import office_case
 
@@ -296,7 +296,7 @@ def test_requests_per_minute_are_kept(monkeypatch):
             waits.append(seconds)
             lane._sent.clear()
 
-        monkeypatch.setattr("lim_core.lane.asyncio.sleep", sleep)
+        monkeypatch.setattr("lim_core.runner.lane.asyncio.sleep", sleep)
         for _ in range(3):
             await lane.pace(10)
         return waits

@@ -11,8 +11,8 @@ import pytest
 
 from lim_core.cases import read_case
 from lim_core.evidence import gold_of, holders
-from lim_core.normalise import contains_any
 from lim_core.prompts import lay_out
+from lim_core.text.normalise import contains_any
 from lim_core.types import Case, Cause
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from lim_core.conflicts import find_conflicts
-from lim_core.sentences import content_words, sentences, states_answer
+from lim_core.evidence.conflicts import find_conflicts
+from lim_core.text.sentences import content_words, sentences, states_answer
 from lim_core.types import Case, Chunk
 
 

@@ -23,7 +23,7 @@ from lim_core import stats
 
 
 def test_importing_stats_loads_no_scipy() -> None:
-    code = "import sys, lim_core.stats, lim_core.stop_rule; sys.exit('scipy' in sys.modules or 'pandas' in sys.modules)"
+    code = "import sys, lim_core.stats, lim_core.stats.stop_rule; sys.exit('scipy' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

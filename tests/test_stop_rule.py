@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from lim_core import slot_bets
-from lim_core.stop_rule import SlotCount, SlotTest, find_cliff
+from lim_core.stats import slot_bets
+from lim_core.stats.stop_rule import SlotCount, SlotTest, find_cliff
 
 OUTCOMES = np.array(list(itertools.product((0, 1), repeat=3)))  # first, middle, last, in the order of kinds 0..7
 

@@ -178,7 +178,9 @@ def _try_endpoint(spec: ModelSpec, key: str | None, address: Address) -> Probe:
         name = spec.name or (listing.names[0] if len(listing.names) == 1 else None)
         probe = _describe(Probe(replace(spec, name=name), ""), listing, address, key)
         if not listing.reached:
-            return replace(probe, error=str(listing.failure), exit_code=listing.failure.exit_code if listing.failure else 3)
+            return replace(
+                probe, error=str(listing.failure), exit_code=listing.failure.exit_code if listing.failure else 3
+            )
         if name is None:
             some = f" It offers {', '.join(listing.names[:8])}." if listing.names else ""
             return replace(probe, error=f"Name the model to test.{some}", exit_code=2)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lim_core.cuts import answer_lost, as_sent
 from lim_core.evidence import gold_of
-from lim_core.located import Found, State
-from lim_core.normalise import find_aliases
-from lim_core.sentences import states_answer
+from lim_core.locate.cuts import answer_lost, as_sent
+from lim_core.locate.located import Found, State
 from lim_core.stages.registry import stages
+from lim_core.text.normalise import find_aliases
+from lim_core.text.sentences import states_answer
 from lim_core.tokens import Place, token_offsets
 from lim_core.types import Bench, Case, Cause, Chunk, Finding, Json, Status
 

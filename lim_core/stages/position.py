@@ -15,7 +15,7 @@ from lim_core.prompts import lay_out
 from lim_core.scores import arm_score, outcome_counts, score_json, unscored_shares
 from lim_core.stages.registry import stages
 from lim_core.stats import fisher_one_sided
-from lim_core.stop_rule import SlotCount, SlotTest, find_cliff
+from lim_core.stats.stop_rule import SlotCount, SlotTest, find_cliff
 from lim_core.types import ArmScore, Bench, Case, Cause, Chunk, Finding, Json, Outcome, Status, Trial, TrialResult
 
 BRACKET_CALLS = 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from lim_core.conflicts import Conflict, find_conflicts, told_other_value
 from lim_core.evidence import Gold, gold_of, holders, holds_answer
+from lim_core.evidence.conflicts import Conflict, find_conflicts, told_other_value
+from lim_core.evidence.suggestions import MOST_TEXTS, Suggestion, suggest
 from lim_core.rerankers import bm25_scores, passage_scores
-from lim_core.sentences import states_answer
 from lim_core.stages.registry import stages
-from lim_core.suggestions import MOST_TEXTS, Suggestion, suggest
+from lim_core.text.sentences import states_answer
 from lim_core.types import Bench, Case, Cause, Chunk, Finding, Json, Status
 
 FoundBy = Literal["gold_id", "alias", "embedding"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lim_core.cuts import AsSent, Cut, Loss, as_sent, gold_lost, would_lose
 from lim_core.evidence import gold_of
+from lim_core.locate.cuts import AsSent, Cut, Loss, as_sent, gold_lost, would_lose
 from lim_core.prompts import lay_out
 from lim_core.stages.registry import stages
 from lim_core.tokens import READ_SHARE

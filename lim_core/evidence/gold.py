@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lim_core.normalise import contains_any
+from lim_core.text.normalise import contains_any
 from lim_core.types import Case, Chunk
 
 FoundBy = Literal["gold_id", "alias"]

@@ -3,7 +3,7 @@
 The sequential test of the slots is in stop_rule.py.
 """
 
-from lim_core.intervals import (
+from lim_core.stats.intervals import (
     WorstPosition,
     betting_interval,
     clustered_mean,
@@ -13,7 +13,7 @@ from lim_core.intervals import (
     wilson,
     worst_position,
 )
-from lim_core.significance import (
+from lim_core.stats.significance import (
     Equivalence,
     PositionTest,
     TestResult,

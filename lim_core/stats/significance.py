@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from lim_core.intervals import paired_gain
+from lim_core.stats.intervals import paired_gain
 
 # Cells drawn at once by the permutation tests: 32 MB of random numbers.
 _CHUNK = 4_000_000

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lim_core.token_estimate import token_shares
+from lim_core.tokens.estimate import token_shares
 from lim_core.types import Counter, Message, Prompt, TokenCount
 
 # Of a reported count over the lower end of our own: below this the server did not read all (design.md, section 3).

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from lim_core.sentences import stem
+from lim_core.text.sentences import stem
 from lim_core.types import Chunk, Json
 
 _MONTHS = re.findall(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lim_core.locate import locate
-from lim_core.located import Found, Located, State
-from lim_core.normalise import contains_any
+from lim_core.locate.located import Found, Located, State
+from lim_core.locate.search import locate
+from lim_core.text.normalise import contains_any
 from lim_core.tokens import Place, token_offsets
 from lim_core.types import Case, Chunk, Counter, Json, Prompt, Span
 

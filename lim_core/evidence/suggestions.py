@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from lim_core.errors import ConfigError
 from lim_core.rerankers import bm25_scores
-from lim_core.sentences import sentences
+from lim_core.text.sentences import sentences
+from lim_core.text.values import Value, values
 from lim_core.types import Bench, Case, Chunk, Json
-from lim_core.values import Value, values
 
 # Embedding costs some 10 ms a passage on two cores; of a larger corpus only the best by BM25 are looked at.
 MOST_TEXTS = 200

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from lim_core.case_bytes import MAX_BYTES, Record, read_records
-from lim_core.case_fields import Fields, Notes, kind_of, meant_for, shown, text_of
-from lim_core.case_lists import Lists, read_lists, read_prompt
+from lim_core.cases.decoding import MAX_BYTES, Record, read_records
+from lim_core.cases.fields import Fields, Notes, kind_of, meant_for, shown, text_of
+from lim_core.cases.lists import Lists, read_lists, read_prompt
 from lim_core.errors import InputError
-from lim_core.folding import is_blank
-from lim_core.normalise import normalise
+from lim_core.text.folding import is_blank
+from lim_core.text.normalise import normalise
 from lim_core.types import Case, Chunk, Json, ScoreDirection, Usage
 
 __all__ = [

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lim_core.case_fields import kind_of, shown
+from lim_core.cases.fields import kind_of, shown
 from lim_core.errors import InputError
 from lim_core.types import Json
 

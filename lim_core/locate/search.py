@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lim_core.canonical import Canonical, canonical
-from lim_core.grams import GRAM, GramIndex, Matches, densest, extended, gram_hashes
-from lim_core.located import Found, Located, Region, State
+from lim_core.locate.canonical import Canonical, canonical
+from lim_core.locate.grams import GRAM, GramIndex, Matches, densest, extended, gram_hashes
+from lim_core.locate.located import Found, Located, Region, State
 from lim_core.types import Chunk, Message
 
 if TYPE_CHECKING:

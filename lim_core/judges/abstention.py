@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lim_core.folding import fold
-from lim_core.wordings import BARE, OFFERS, OPENERS, REFUSALS, STATEMENTS
+from lim_core.judges.wordings import BARE, OFFERS, OPENERS, REFUSALS, STATEMENTS
+from lim_core.text.folding import fold
 
 _LONGEST = 600
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？｡])|\n+")

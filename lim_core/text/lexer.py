@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lim_core.folding import OTHER_NUMBERS, SUPERSCRIPTS, letter_ranges, mark_ranges
-from lim_core.numerals import number_tokens
+from lim_core.text.folding import OTHER_NUMBERS, SUPERSCRIPTS, letter_ranges, mark_ranges
+from lim_core.text.numerals import number_tokens
 
 ARTICLES = frozenset(["a", "an", "the"])
 # Stops of scripts that match as substrings: a match must not run across them.

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lim_core.errors import InputError
-from lim_core.folding import fold, fold_with_offsets
-from lim_core.lexer import ARTICLES, BREAKS, canonical, token_pattern
+from lim_core.text.folding import fold, fold_with_offsets
+from lim_core.text.lexer import ARTICLES, BREAKS, canonical, token_pattern
 
 # Little words that an alias in capitals must not be taken for: "US" is a country, "tell us" is not.
 _LITTLE_WORDS = frozenset(

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lim_core import slot_bets
-from lim_core.intervals import betting_interval, wilson
-from lim_core.significance import fisher_one_sided
+from lim_core.stats import slot_bets
+from lim_core.stats.intervals import betting_interval, wilson
+from lim_core.stats.significance import fisher_one_sided
 from lim_core.types import Estimate
 
 # Furthest look ahead, in blocks; beyond it no forecast is worth its ink.

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from lim_core.normalise import contains_any, find_aliases
-from lim_core.sentences import Sentence, content_words, sentences, stem
+from lim_core.text.normalise import contains_any, find_aliases
+from lim_core.text.sentences import Sentence, content_words, sentences, stem
+from lim_core.text.values import Value, later_of, values
 from lim_core.types import Case, Chunk
-from lim_core.values import Value, later_of, values
 
 # Words in which two statements of one fact may differ: how old they are, and how an amount is put.
 _NEUTRAL = frozenset(

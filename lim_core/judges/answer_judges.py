@@ -9,25 +9,11 @@ import re
 import string
 from collections.abc import Sequence
 
-from lim_core.abstention import is_abstention
-from lim_core.folding import is_blank
-from lim_core.normalise import Match, check_aliases, contains_any, find_aliases, normalise
+from lim_core.judges.abstention import is_abstention
 from lim_core.registry import Registry
+from lim_core.text.folding import is_blank
+from lim_core.text.normalise import Match, check_aliases, find_aliases, normalise
 from lim_core.types import Case, Judge, Outcome, Verdict
-
-__all__ = [
-    "Match",
-    "best_subspan_em",
-    "check_answers",
-    "contains",
-    "contains_any",
-    "find_aliases",
-    "is_abstention",
-    "judge_version",
-    "judges",
-    "liu",
-    "normalise",
-]
 
 judges: Registry[Judge] = Registry("judge")
 

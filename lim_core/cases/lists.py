@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lim_core.case_fields import Fields, Notes, kind_of, meant_for, shown, text_of
+from lim_core.cases.fields import Fields, Notes, kind_of, meant_for, shown, text_of
 from lim_core.errors import InputError
 from lim_core.types import Chunk, Json, Message
 

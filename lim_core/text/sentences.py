@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lim_core.normalise import find_aliases
-from lim_core.rerankers import tokenise
+from lim_core.text.normalise import find_aliases
+from lim_core.text.terms import tokenise
 
 # English, German, French, Spanish: words that say nothing about the subject; accents are folded.
 _STOP = frozenset(

@@ -29,9 +29,9 @@ from lim_core.errors import (
     ParameterRefused,
     RunCancelled,
 )
-from lim_core.lane import Lane, Pace
 from lim_core.prices import Price
-from lim_core.schedule import prefix_first, warm_ups
+from lim_core.runner.lane import Lane, Pace
+from lim_core.runner.schedule import prefix_first, warm_ups
 from lim_core.types import (
     Budget,
     Call,
