@@ -283,6 +283,14 @@ def test_folding_piece_by_piece_is_folding(text: str) -> None:
         assert offsets == sorted(offsets)
 
 
+def test_a_letter_in_a_list_is_no_article() -> None:
+    assert not contains_any(["A&B"], "R and B")
+    assert not contains_any(["A and B"], "vitamins C and B")
+    assert contains_any(["A&B"], "the A and B licences")
+    assert contains_any(["a ferry"], "by ferry")
+    assert contains_any(["A&"], "A&")
+
+
 @given(ODD, ODD)
 @settings(max_examples=600, deadline=None)
 def test_quick_search_and_places_agree(alias: str, text: str) -> None:

@@ -34,6 +34,8 @@ _LITTLE_WORDS = frozenset(
 )
 # Tokens that can stand for other letters in the text, so that their own need not be there.
 _MAPPED = frozenset(["and", "percent", "permille"])
+# What an article never stands in front of.
+_JOINS = frozenset(["and", "or", "nor"])
 # So many digits are looked for before a text is taken apart; more would only make the look dear.
 _LOOK = 30
 _OPTIONAL_ARTICLES = " (?:(?:an?|the) ){0,3}"
@@ -180,7 +182,12 @@ def _alias_tokens(alias: str) -> list[str]:
     kept = [
         word
         for index, word in enumerate(row)
-        if word not in ARTICLES or index == len(row) - 1 or (named and word == "a" and index > 0)
+        if word not in ARTICLES
+        or index == len(row) - 1
+        # "A&B", "A or B", "A. B": a letter in a list, no article.
+        or row[index + 1] in _JOINS
+        or row[index + 1] in BREAKS
+        or (named and word == "a" and index > 0)
     ]
     return row if all(word in ARTICLES for word in kept) else kept
 
