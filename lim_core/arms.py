@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from lim_core.prompts import DEFAULT_LAYOUT, Layout, as_sent, closed_book, lay_out
-from lim_core.types import Case, Chunk, Trial
+from lim_core.importers.prompt.template import template_of
+from lim_core.prompts import DEFAULT_LAYOUT, as_sent, closed_book
+from lim_core.types import Case, Chunk, Frame, Trial
 
 # Depths of the named slots, as shares of the way from the first slot to the last.
 NAMED_SLOTS: Mapping[str, float] = {"first": 0.0, "q1": 0.25, "middle": 0.5, "q3": 0.75, "last": 1.0}
@@ -42,6 +43,28 @@ class Slot:
 
     arm: str
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """The frame that a case's arms are laid out in, and why it is not the user's own, where it is not."""
+
+    frame: Frame
+    note: str = ""
+
+
+def frame_of(case: Case) -> Framing:
+    """The user's own template, learnt from the prompt as sent, so that the test is of what production sends; else lim's."""
+    learned = template_of(case)
+    if learned.template is not None:
+        return Framing(learned.template)
+    return Framing(DEFAULT_LAYOUT, learned.reason)
+
+
+def in_order(chunks: Sequence[Chunk], ids: Sequence[str]) -> tuple[Chunk, ...]:
+    """Chunks in the order of `ids`; those not named keep their place in line behind them."""
+    place = {name: index for index, name in enumerate(ids)}
+    return tuple(sorted(chunks, key=lambda chunk: place.get(chunk.id, len(place))))
 
 
 def split(chunks: Sequence[Chunk], gold_ids: Sequence[str]) -> Split:
@@ -134,7 +157,7 @@ def position_block(
     order: Sequence[Chunk],
     block: int,
     slots: Sequence[Slot],
-    layout: Layout = DEFAULT_LAYOUT,
+    frame: Frame = DEFAULT_LAYOUT,
 ) -> tuple[Trial, ...]:
     """The trials of one block, in sending order.
 
@@ -148,16 +171,16 @@ def position_block(
             slot.arm,
             block,
             0,
-            lay_out(case.question, place(order, parts.gold, slot.index), layout),
+            frame.lay_out(case.question, place(order, parts.gold, slot.index)),
             slot.index,
         )
         for slot in ordered
     )
 
 
-def oracle(case: Case, parts: Split, repeats: range, layout: Layout = DEFAULT_LAYOUT) -> tuple[Trial, ...]:
+def oracle(case: Case, parts: Split, repeats: range, frame: Frame = DEFAULT_LAYOUT) -> tuple[Trial, ...]:
     """The gold alone, sent again for each repeat."""
-    prompt = lay_out(case.question, parts.gold, layout)
+    prompt = frame.lay_out(case.question, parts.gold)
     return tuple(Trial(case.id, "oracle", 0, repeat, prompt, 0) for repeat in repeats)
 
 
@@ -182,7 +205,7 @@ def arranged_block(
     arranged: Sequence[Chunk],
     order: Sequence[Chunk],
     block: int,
-    layout: Layout = DEFAULT_LAYOUT,
+    frame: Frame = DEFAULT_LAYOUT,
 ) -> Trial:
     """One remedy or ordering in one block.
 
@@ -196,4 +219,4 @@ def arranged_block(
         fill = iter(chunk for chunk in order if chunk.id in kept)
         chunks = tuple(chunk if chunk.id in gold_ids else next(fill) for chunk in arranged)
     own = next((index for index, chunk in enumerate(chunks) if chunk.id in gold_ids), None)
-    return Trial(case.id, arm, block, 0, lay_out(case.question, chunks, layout), own)
+    return Trial(case.id, arm, block, 0, frame.lay_out(case.question, chunks), own)

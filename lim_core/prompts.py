@@ -40,6 +40,10 @@ class Layout:
             parts.append("citations")
         return "+".join(parts)
 
+    def lay_out(self, question: str, chunks: Sequence[Chunk]) -> Prompt:
+        """These chunks, in this order, in lim's own template with these options; see the function of this name."""
+        return lay_out(question, chunks, self)
+
 
 DEFAULT_LAYOUT = Layout()
 

@@ -39,6 +39,7 @@ def try_remedies(case: Case, bench: Bench, own_index: int | None = None) -> tupl
     is the remedy's real prompt; further blocks keep the gold's place in it and vary the distractors.
     """
     parts = arms.split(case.chunks, gold_of(case).ids)
+    frame = arms.frame_of(case).frame
     as_retrieved = own_index is None or own_index == parts.own_index
     if own_index is not None:
         parts = replace(parts, own_index=min(own_index, parts.last_index))
@@ -46,9 +47,9 @@ def try_remedies(case: Case, bench: Bench, own_index: int | None = None) -> tupl
     results: list[TrialResult] = []
     for block, order in enumerate(islice(arms.distractor_orders(parts.distractors, bench.seed), BLOCKS)):
         own = case.chunks if as_retrieved and not block else arms.place(order, parts.gold, parts.own_index)
-        trials = [arms.arranged_block(case, parts, _BEFORE, own, order, block)]
+        trials = [arms.arranged_block(case, parts, _BEFORE, own, order, block, frame)]
         trials += [
-            arms.arranged_block(case, parts, plan.name, plan.chunks, order, block)
+            arms.arranged_block(case, parts, plan.name, plan.chunks, order, block, frame)
             for plan in plans
             if plan.chunks is not None
         ]

@@ -156,6 +156,17 @@ class Prompt:
     template: str = ""
 
 
+class Frame(Protocol):
+    """What chunks are laid out in: lim's own template, or the one learnt from the user's prompt as sent."""
+
+    @property
+    def name(self) -> str:
+        """Stable name, part of the release identity."""
+
+    def lay_out(self, question: str, chunks: Sequence[Chunk]) -> Prompt:
+        """The prompt with these chunks in this order; spans are in the order of the chunks."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenCount:
     """A token count with its band; an exact count has low == n == high. `source` says who counted."""

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from lim_core import arms as engine
 from lim_core import runs
 from lim_core.prompts import lay_out
-from lim_core.types import Chunk
+from lim_core.types import Chunk, Message
 from tests.questions import OFFICERS, office_case
 
 
@@ -131,17 +132,56 @@ def test_the_golds_own_slot_as_sent_is_an_arm():
     assert arms(document)["position:own"]["index"] == 4
 
 
+def hidden_template(case):
+    """A prompt in a template that the scripted model, which reads numbered documents only, cannot read."""
+    return (Message("user", "\n\n".join(f"<p>{chunk.text}</p>" for chunk in case.chunks) + f"\n\n{case.question}"),)
+
+
 def test_a_template_that_loses_the_answer_is_prompt_sensitive():
-    case = office_case()
-    # The scripted model reads numbered documents only, so this template hides them from it.
-    text = "\n\n".join(f"<p>{chunk.text}</p>" for chunk in case.chunks)
-    document = diagnose(
-        office_case(prompt=(lay_out("", ()).messages[0].__class__("user", f"{text}\n\n{case.question}"),)),
-        profile="flat",
-        edge=1.0,
-    )
+    document = diagnose(office_case(prompt=hidden_template(office_case())), profile="flat", edge=1.0)
     assert document["cause"] == "PROMPT_SENSITIVE"
-    assert document["position"]["as_sent"]["correct"] == 0
+    assert document["position"]["oracle"]["correct"] == 0
+    assert document["position"]["template"].startswith("user-")
+    assert "a plain one in 4 of 4" in document["summary"]
+
+
+def test_a_model_that_fails_in_both_templates_cannot_answer():
+    document = diagnose(
+        office_case(prompt=hidden_template(office_case())), profile="distracted", middle=0.0, oracle=0.0
+    )
+    assert document["cause"] == "CANNOT_ANSWER"
+
+
+def test_arms_are_laid_out_in_the_users_own_template():
+    case = office_case(gold=4)
+    lines = "\n".join(
+        f"Document [{number}](Title: {chunk.title}) {chunk.text}" for number, chunk in enumerate(case.chunks, 1)
+    )
+    sent = (
+        Message("system", "You work for the town of Lindholm."),
+        Message("user", f"Look here:\n\n{lines}\n\nQuestion: {case.question}\nBe brief."),
+    )
+    document = diagnose(office_case(gold=4, prompt=sent), edge=1.0, middle=0.0)
+    assert document["position"]["template"].startswith("user-")
+    assert document["position"]["template_note"] is None
+    assert arms(document)["position:own"]["index"] == 4
+
+
+def test_the_as_sent_order_is_block_zero():
+    case = office_case(gold=4)
+    shuffled = (*case.chunks[8:], *case.chunks[:8])
+    sent = lay_out(case.question, shuffled).messages
+    asked = office_case(gold=4, prompt=sent)
+    seen = []
+    settings = runs.RunSettings(model="scripted", max_calls=30, options={"needles": list(case.answers)})
+    document = runs.run_diagnosis(
+        asked, settings, store=None, run_id="test", report=lambda progress: seen.append(progress)
+    ).document
+    assert document["position"]["own_index"] == 12
+    parts = engine.split(engine.in_order(asked.chunks, [chunk.id for chunk in shuffled]), asked.gold_ids)
+    frame = engine.frame_of(asked).frame
+    own = engine.position_block(asked, parts, parts.distractors, 0, engine.named_slots(parts, ("own",)), frame)
+    assert own[0].prompt.messages == sent
 
 
 @pytest.mark.parametrize("n", [2, 3])

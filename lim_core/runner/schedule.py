@@ -54,4 +54,4 @@ def prefix_first(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _text(trial: Trial) -> str:
-    return trial.prompt.messages[0].content if trial.prompt.messages else ""
+    return "\n".join(message.content for message in trial.prompt.messages)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from lim_core import arms
-from lim_core.arms import Slot, Split
+from lim_core.arms import Framing, Slot, Split
 from lim_core.errors import BudgetSpent, FaultKind
 from lim_core.evidence import gold_of
-from lim_core.prompts import lay_out
+from lim_core.prompts import DEFAULT_LAYOUT
 from lim_core.scores import arm_score, outcome_counts, score_json, unscored_shares
 from lim_core.stages.registry import stages
-from lim_core.stats import fisher_one_sided
+from lim_core.stats import fisher_one_sided, sign_test
 from lim_core.stats.stop_rule import SlotCount, SlotTest, find_cliff
 from lim_core.types import ArmScore, Bench, Case, Cause, Chunk, Finding, Json, Outcome, Status, Trial, TrialResult
 
@@ -27,6 +27,7 @@ _RESERVE = 48
 _UNSCORED = 0.2
 # With so few distractors there are fewer than EARLY_BLOCKS distinct orders.
 _FEWEST_DISTRACTORS = 3
+_TEMPLATE_ADVICE = "Compare the template as sent with a plain one, and change one thing at a time."
 # The slots that the stop rule compares.
 _TESTED = ("position:first", "position:middle", "position:last")
 
@@ -97,24 +98,22 @@ class _Test:
 
     def __post_init__(self) -> None:
         self.parts = self._split()
+        self.framing = arms.frame_of(self.case)
         # Where the prompt as sent is not known, nothing says that the retrieved order is the order that was sent.
         names = ("first", "middle", "last", "own") if self.case.prompt is not None else ("first", "middle", "last")
         self.slots = arms.named_slots(self.parts, names)
         self.test = SlotTest(alpha=self.bench.alpha, delta=self.bench.delta)
 
     parts: Split = field(init=False)
+    framing: Framing = field(init=False)
     slots: tuple[Slot, ...] = field(init=False)
     test: SlotTest = field(init=False)
 
     def _split(self) -> Split:
-        """Gold and distractors, with the gold's own slot as the prompt as sent shows it."""
-        parts = arms.split(self.case.chunks, gold_of(self.case).ids)
+        """Gold and distractors in the order of the prompt as sent, where that is known: block 0 is the user's own order."""
         order = _order_as_sent(self.earlier.get("assembly"))
-        gold = {chunk.id for chunk in parts.gold}
-        if order is None or not gold.intersection(order):
-            return parts
-        before_gold = next(index for index, chunk_id in enumerate(order) if chunk_id in gold)
-        return replace(parts, own_index=min(before_gold, parts.last_index))
+        chunks = arms.in_order(self.case.chunks, order) if order else self.case.chunks
+        return arms.split(chunks, gold_of(self.case).ids)
 
     # --- the course of the test -----------------------------------------------------------------
 
@@ -122,12 +121,12 @@ class _Test:
         blocked = self._window_check()
         if blocked is not None:
             return blocked
-        self._send(arms.oracle(self.case, self.parts, range(BRACKET_CALLS)), self.brackets)
+        self._send(arms.oracle(self.case, self.parts, range(BRACKET_CALLS), self.framing.frame), self.brackets)
         self._send(arms.closed(self.case, range(BRACKET_CALLS)), self.brackets)
         oracle = self._bracket("oracle")
         if oracle.n and 2 * oracle.correct == oracle.n:
             more = range(BRACKET_CALLS, 2 * BRACKET_CALLS)
-            self._send(arms.oracle(self.case, self.parts, more), self.brackets)
+            self._send(arms.oracle(self.case, self.parts, more, self.framing.frame), self.brackets)
             oracle = self._bracket("oracle")
         failed = self._fault_end(self.brackets)
         if failed is not None:
@@ -135,7 +134,7 @@ class _Test:
         if self.bench.runner.stopped is not None:
             return self._conclude(_End("open", str(self.bench.runner.stopped)))
         if not _right(oracle):
-            return self._cannot_answer(oracle)
+            return self._plain_oracle(oracle) or self._cannot_answer(oracle)
         if len(self.parts.distractors) < _FEWEST_DISTRACTORS or len(self.slots) < 3:
             n = len(self.case.chunks)
             return self._conclude(_End("few", f"too few chunks ({n}): fewer than {EARLY_BLOCKS} distinct orders exist"))
@@ -145,7 +144,9 @@ class _Test:
         """Run blocks until the stop rule, an early end, or the budget says stop."""
         most = self._most_blocks()
         for block, order in enumerate(islice(self._orders(), most)):
-            self._send(arms.position_block(self.case, self.parts, order, block, self.slots), self.results)
+            self._send(
+                arms.position_block(self.case, self.parts, order, block, self.slots, self.framing.frame), self.results
+            )
             if self.bench.runner.stopped is not None:
                 return self._effect_or_open(str(self.bench.runner.stopped))
             self.blocks = block + 1
@@ -209,10 +210,12 @@ class _Test:
         window = model.context_window
         if window is None:
             return None
-        prompt = lay_out(self.case.question, self.case.chunks)
+        prompt = self.framing.frame.lay_out(self.case.question, self.case.chunks)
         if model.counter.count_messages(prompt.messages).high <= window:
             return None
-        block = arms.position_block(self.case, self.parts, self.parts.distractors, 0, self.slots[-1:])
+        block = arms.position_block(
+            self.case, self.parts, self.parts.distractors, 0, self.slots[-1:], self.framing.frame
+        )
         self._send(block, self.results)
         end = self._fault_end(self.results)
         return self._conclude(end) if end is not None else None
@@ -238,6 +241,39 @@ class _Test:
         return _End("unscored", f"{shares[worst]:.0%} of the trials at {worst} could not be scored")
 
     # --- the verdict -------------------------------------------------------------------------------
+
+    def _plain_oracle(self, oracle: ArmScore) -> Finding | None:
+        """Where the gold alone fails in the user's template, whether it does in a plain one."""
+        if self.framing.frame is DEFAULT_LAYOUT:
+            return None
+        self._send(_renamed(arms.oracle(self.case, self.parts, range(BRACKET_CALLS)), "oracle:plain"), self.brackets)
+        plain = self._bracket("oracle:plain")
+        if plain.n < BRACKET_CALLS or not _right(plain):
+            return None
+        summary = (
+            f"With the gold chunk alone the template as sent is right in {oracle.correct} of {oracle.n} calls, a plain one in "
+            f"{plain.correct} of {plain.n}{self._on_model()}: it is the template, not the order."
+        )
+        end = _End("template", "the gold chunk alone fails in the template as sent and not in a plain one")
+        return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), _TEMPLATE_ADVICE, end)
+
+    def _plain_block(self) -> Finding | None:
+        """Where every slot fails in the user's template, whether the same chunks in the same orders do in a plain one."""
+        if self.framing.frame is DEFAULT_LAYOUT:
+            return None
+        own = (Slot("plain:own", self.parts.own_index),)
+        for block, order in enumerate(islice(self._orders(), self.blocks)):
+            self._send(arms.position_block(self.case, self.parts, order, block, own), self.brackets)
+        plain = self._bracket("plain:own")
+        # Every slot is wrong in the user's template, so each right answer here is a discordant pair in favour of the plain one.
+        if not plain.n or sign_test(plain.correct, 0) > self.bench.alpha or not _right(plain):
+            return None
+        summary = (
+            f"Every slot is wrong in the template as sent, yet the same chunks in the same orders are right in {plain.correct} "
+            f"of {plain.n} in a plain one{self._on_model()}: it is the template, not the order."
+        )
+        end = _End("template", "wrong at every slot in the template as sent, right in a plain one")
+        return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), _TEMPLATE_ADVICE, end)
 
     def _cannot_answer(self, oracle: ArmScore) -> Finding:
         summary = (
@@ -321,8 +357,7 @@ class _Test:
                 f"The answer is {end.reason}, but the prompt as sent is wrong in {failure.n - failure.correct} of "
                 f"{failure.n} calls with every chunk whole{self._on_model()}: it is the template, not the order."
             )
-            advice = "Compare the template as sent with the plain one of the position test; change one thing at a time."
-            return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), advice, end)
+            return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), _TEMPLATE_ADVICE, end)
         if self.case.answer is not None:
             summary = f"The wrong answer did not come back{self._on_model()}: {end.reason}."
             advice = "Name the model that gave the answer with --model, or give the prompt as sent."
@@ -331,6 +366,9 @@ class _Test:
         return self._finding(Status.PASS, summary, Cause.NO_FAULT_FOUND, (), "", end)
 
     def _all_wrong(self, end: _End, known: tuple[Cause, ...]) -> Finding:
+        template = self._plain_block()
+        if template is not None:
+            return template
         n = len(self.case.chunks)
         summary = (
             f"The gold chunk alone is enough, but among {n} chunks the answer is lost at every slot{self._on_model()}: "
@@ -376,7 +414,7 @@ class _Test:
         if not extra:
             return
         for block, order in enumerate(islice(self._orders(), min(self.blocks, 8))):
-            self._send(arms.position_block(self.case, self.parts, order, block, extra), self.curve)
+            self._send(arms.position_block(self.case, self.parts, order, block, extra, self.framing.frame), self.curve)
         self.slots = tuple(sorted((*self.slots, *extra), key=lambda slot: slot.index))
 
     def _own_score(self) -> ArmScore | None:
@@ -441,6 +479,8 @@ class _Test:
             "reason": end.reason,
             "more_calls": end.more_blocks * len(self.slots) if end.more_blocks else None,
             "own_index": self.parts.own_index,
+            "template": self.framing.frame.name,
+            "template_note": self.framing.note or None,
             "outcomes": dict(outcome_counts(self._all())),
         }
         return Finding("position", status, summary, evidence, (), cause, also, advice)
@@ -451,6 +491,10 @@ class _Test:
 
     def _all(self) -> list[TrialResult]:
         return [*self.brackets, *self.results, *self.curve]
+
+
+def _renamed(trials: Sequence[Trial], arm: str) -> tuple[Trial, ...]:
+    return tuple(replace(trial, arm=arm) for trial in trials)
 
 
 def _right(score: ArmScore) -> bool:
