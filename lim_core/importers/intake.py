@@ -61,7 +61,7 @@ def import_file(data: bytes, name: str, format: str = "auto") -> Imported:
     if format == "auto":
         if not ranked or ranked[0].sighting.sure < _LEAST_SURE:
             known = ", ".join(entry.name for entry in importers)
-            raise InputError(f"{name} has no shape that is known here: name it with --format, one of {known}.")
+            raise InputError(f"{name} has no shape that is known here: name its format, one of {known}.")
         chosen = ranked[0]
     else:
         chosen = next((one for one in ranked if one.format == format), None) or Recognised(

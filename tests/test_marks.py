@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lim_core.embeddings import open_embedder
-from lim_core.gold_marks import mark_gold
+from lim_core.evidence.marks import mark_gold
 from lim_core.types import Case, Chunk
 
 CHUNKS = (

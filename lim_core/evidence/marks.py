@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lim_core.evidence import gold_of
+from lim_core.evidence.gold import gold_of
 from lim_core.text.normalise import find_aliases
 from lim_core.types import Case, Embedder
 
