@@ -17,6 +17,7 @@ from lim_core import cases, runs
 from lim_core.backends import spec_for
 from lim_core.config import Settings, UrlSource
 from lim_core.errors import ConfigError, InputError, LimError, StoreBusy
+from lim_core.importers import import_file, importers, report_text
 from lim_core.judges import judges
 from lim_core.stages import stages
 from lim_core.store import Store
@@ -160,6 +161,30 @@ def _open_store(arguments: argparse.Namespace, stack: ExitStack, run_id: str) ->
         holder = f"process {busy.pid}" if busy.pid is not None else "another process"
         _say(f"The store is held by {holder}: this run goes to its inbox as {run_id} and appears there.")
         return stack.enter_context(Store.open_inbox(run_id, beside=path))
+
+
+# --- import -------------------------------------------------------------------------------------------
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    data, name = _read(arguments.file)
+    imported = import_file(data, name, arguments.format)
+    lines = [to_json(cases.case_to_json(case)) for case in imported.cases]
+    report = report_text(imported.report)
+    if arguments.out is None:
+        for line in lines:
+            _out(line)
+        for line in report.splitlines():
+            _say(line)
+    else:
+        try:
+            Path(arguments.out).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"{arguments.out} cannot be written ({error.strerror or error}): name another file."
+            ) from error
+        _out("\n".join(plain_line(line, 400) for line in report.splitlines()))
+    return 0 if lines else 2
 
 
 # --- runs ---------------------------------------------------------------------------------------------
@@ -327,6 +352,13 @@ def _parser() -> argparse.ArgumentParser:
     diagnose.add_argument("--all-stages", action="store_true", help="run stages that cost calls even when not needed")
     _running(diagnose)
     diagnose.set_defaults(command=_diagnose)
+
+    importing = commands.add_parser("import", help="turn a trace, an export or a dump into case files")
+    importing.add_argument("file", metavar="FILE", help="the file, or - for standard input")
+    known_shapes = ", ".join(entry.name for entry in importers)
+    importing.add_argument("--format", default="auto", help=f"auto, or one of {known_shapes}")
+    importing.add_argument("--out", metavar="CASES.jsonl", help="write the cases there and print the report")
+    importing.set_defaults(command=_import)
 
     run = commands.add_parser("runs", help="list, show, export, delete or resume stored runs")
     acts = run.add_subparsers(required=True, metavar="ACTION")

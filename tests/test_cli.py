@@ -247,6 +247,40 @@ def test_interrupted_is_exit_130_and_keeps_what_was_done(home):
     assert strict(lim(home, "runs", "list", "--json").stdout)["runs"][0]["status"] == "cancelled"
 
 
+def test_import_writes_cases_and_a_report(home, tmp_path):
+    row = {"user_input": "How many days?", "retrieved_contexts": ["Carers get 12 days.", "Sick pay starts late."],
+           "reference_contexts": ["Carers get 12 days."], "response": "10", "reference": "12 days"}  # fmt: skip
+    source = tmp_path / "rows.json"
+    source.write_text(json.dumps([row]), encoding="utf-8")
+    printed = lim(home, "import", source)
+    assert printed.returncode == 0, printed.stderr
+    case = strict(printed.stdout)
+    assert case["question"] == "How many days?"
+    assert [chunk["text"] for chunk in case["chunks"]] == row["retrieved_contexts"]
+    assert b"agas" in printed.stderr
+    out = tmp_path / "cases.jsonl"
+    written = lim(home, "import", source, "--out", out)
+    assert written.returncode == 0
+    assert b"agas" in written.stdout
+    assert strict(out.read_bytes()) == case
+    ready = lim(home, "diagnose", out, "--stages", "truncation,retrieval,assembly", "--no-store", "--json")
+    assert ready.returncode == 0, ready.stderr
+    assert lim(home, "import", "-", stdin=b"\x00\x01\x02").returncode == 2
+
+
+def test_a_prompt_alone_is_kept_and_diagnose_says_what_it_needs(home, tmp_path):
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Context:\n[1] Carers get 12 days.\n[2] No more.\n\nQ: How many?"}],
+    }
+    done = lim(home, "import", "-", stdin=json.dumps(body).encode())
+    assert done.returncode == 0, done.stderr
+    case = strict(done.stdout)
+    assert case["chunks"] == []
+    assert "needs-chunks" in case["tags"]
+    assert lim(home, "diagnose", "-", "--no-store", stdin=done.stdout).returncode == 2
+
+
 def test_export_and_delete(home, tmp_path):
     import pyarrow.parquet as pq
 
