@@ -25,8 +25,6 @@ EARLY_BLOCKS = 6
 _RESERVE = 48
 # Largest share of unscored trials, and largest difference of it between slots, that leaves a verdict.
 _UNSCORED = 0.2
-# With so few distractors there are fewer than EARLY_BLOCKS distinct orders.
-_FEWEST_DISTRACTORS = 3
 _TEMPLATE_ADVICE = "Compare the template as sent with a plain one, and change one thing at a time."
 # The slots that the stop rule compares.
 _TESTED = ("position:first", "position:middle", "position:last")
@@ -47,6 +45,8 @@ def _obstacle(case: Case, bench: Bench) -> Finding | None:
         return _skipped("The right answer is not given, so no reply can be scored.", "answers")
     if not case.chunks:
         return _skipped("There are no chunks to move.", "chunks")
+    if case.answerable is False:
+        return _skipped("The case is marked as not answerable, so no chunk is expected to give the answer.")
     gold = gold_of(case)
     if gold.ambiguous:
         names = ", ".join(gold.ambiguous)
@@ -97,23 +97,34 @@ class _Test:
     blocks: int = 0
 
     def __post_init__(self) -> None:
-        self.parts = self._split()
+        order = _order_as_sent(self.earlier.get("assembly"))
+        self.parts = arms.split(
+            arms.in_order(self.case.chunks, order) if order else self.case.chunks, gold_of(self.case).ids
+        )
+        self.own_known = self._as_one_arm(order)
         self.framing = arms.frame_of(self.case)
-        # Where the prompt as sent is not known, nothing says that the retrieved order is the order that was sent.
-        names = ("first", "middle", "last", "own") if self.case.prompt is not None else ("first", "middle", "last")
+        names = ("first", "middle", "last", "own") if self.own_known else ("first", "middle", "last")
         self.slots = arms.named_slots(self.parts, names)
         self.test = SlotTest(alpha=self.bench.alpha, delta=self.bench.delta)
 
+    # Gold and distractors in the order of the prompt as sent, where that is known: block 0 is the user's own order.
     parts: Split = field(init=False)
+    own_known: bool = field(init=False)
     framing: Framing = field(init=False)
     slots: tuple[Slot, ...] = field(init=False)
     test: SlotTest = field(init=False)
 
-    def _split(self) -> Split:
-        """Gold and distractors in the order of the prompt as sent, where that is known: block 0 is the user's own order."""
-        order = _order_as_sent(self.earlier.get("assembly"))
-        chunks = arms.in_order(self.case.chunks, order) if order else self.case.chunks
-        return arms.split(chunks, gold_of(self.case).ids)
+    def _as_one_arm(self, order: Sequence[str] | None) -> bool:
+        """Whether the gold's own slot is known: every chunk was seen in the prompt as sent, the gold chunks side by side.
+
+        With chunks left out, or gold chunks spread, no arm stands for where the gold was; and where the prompt as sent is
+        not known, nothing says that the retrieved order is the order that was sent.
+        """
+        if order is None or len(order) < len(self.case.chunks):
+            return False
+        gold = {chunk.id for chunk in self.parts.gold}
+        places = [index for index, name in enumerate(order) if name in gold]
+        return places[-1] - places[0] + 1 == len(places)
 
     # --- the course of the test -----------------------------------------------------------------
 
@@ -121,24 +132,45 @@ class _Test:
         blocked = self._window_check()
         if blocked is not None:
             return blocked
-        self._send(arms.oracle(self.case, self.parts, range(BRACKET_CALLS), self.framing.frame), self.brackets)
+        self._send_oracle(range(BRACKET_CALLS))
         self._send(arms.closed(self.case, range(BRACKET_CALLS)), self.brackets)
-        oracle = self._bracket("oracle")
-        if oracle.n and 2 * oracle.correct == oracle.n:
-            more = range(BRACKET_CALLS, 2 * BRACKET_CALLS)
-            self._send(arms.oracle(self.case, self.parts, more, self.framing.frame), self.brackets)
-            oracle = self._bracket("oracle")
-        failed = self._fault_end(self.brackets)
+        oracle = self._top_up()
+        failed = self._fault_end([result for result in self.brackets if result.trial.arm == "oracle"])
         if failed is not None:
             return self._conclude(failed)
         if self.bench.runner.stopped is not None:
             return self._conclude(_End("open", str(self.bench.runner.stopped)))
+        if oracle.n < BRACKET_CALLS:
+            sent = self._count("oracle")
+            reason = f"{sent - oracle.n} of {sent} calls with the gold chunk alone could not be scored"
+            return self._conclude(_End("unscored", reason))
         if not _right(oracle):
             return self._plain_oracle(oracle) or self._cannot_answer(oracle)
-        if len(self.parts.distractors) < _FEWEST_DISTRACTORS or len(self.slots) < 3:
+        if arms.count_orders(self.parts.distractors) < EARLY_BLOCKS or len(self.slots) < 3:
             n = len(self.case.chunks)
             return self._conclude(_End("few", f"too few chunks ({n}): fewer than {EARLY_BLOCKS} distinct orders exist"))
         return self._conclude(self._blocks())
+
+    def _top_up(self) -> ArmScore:
+        """More calls for a bracket that is tied, or of which a few could not be scored; the oracle's score."""
+        closed = self._bracket("closed-book")
+        if 0 < closed.n < BRACKET_CALLS:
+            self._send(arms.closed(self.case, range(BRACKET_CALLS, 2 * BRACKET_CALLS - closed.n)), self.brackets)
+        oracle = self._bracket("oracle")
+        if 0 < oracle.n < BRACKET_CALLS:
+            self._send_oracle(range(BRACKET_CALLS, 2 * BRACKET_CALLS - oracle.n))
+            oracle = self._bracket("oracle")
+        if oracle.n and 2 * oracle.correct == oracle.n:
+            sent = self._count("oracle")
+            self._send_oracle(range(sent, sent + BRACKET_CALLS))
+            oracle = self._bracket("oracle")
+        return oracle
+
+    def _send_oracle(self, repeats: range) -> None:
+        self._send(arms.oracle(self.case, self.parts, repeats, self.framing.frame), self.brackets)
+
+    def _count(self, arm: str) -> int:
+        return sum(result.trial.arm == arm for result in self.brackets)
 
     def _blocks(self) -> _End:
         """Run blocks until the stop rule, an early end, or the budget says stop."""
@@ -157,13 +189,17 @@ class _Test:
         unscored = self._unscored_end()
         if unscored is not None:
             return unscored
+        if self.blocks < most:
+            return self._effect_or_open(
+                f"all {self.blocks} distinct orders of these chunks did not settle it", used_up=True
+            )
         return self._effect_or_open(f"{self.blocks} blocks did not settle it")
 
-    def _effect_or_open(self, reason: str) -> _End:
+    def _effect_or_open(self, reason: str, used_up: bool = False) -> _End:
         """An effect that was certain before the end stands, also where its shape could not be named yet."""
         if self.test.effect and self._unscored_end() is None:
             return _End("effect", f"e = {self.test.e_value:.3g} after {self.blocks} blocks")
-        return _End("open", reason, self.test.more_blocks)
+        return _End("used-up", reason) if used_up else _End("open", reason, self.test.more_blocks)
 
     def _add_to_test(self, block: int) -> None:
         mine = {result.trial.arm: result for result in self.results if result.trial.block == block}
@@ -180,14 +216,16 @@ class _Test:
         fault = self._fault_end(self.results)
         if fault is not None:
             return fault
+        if self._unscored_end() is not None:
+            return None
         scores = [self._score(slot) for slot in self.slots]
-        if blocks >= EARLY_BLOCKS and self._unscored_end() is None:
-            if all(score.n and score.correct == score.n for score in scores):
+        if all(score.n >= EARLY_BLOCKS for score in scores):
+            if all(score.correct == score.n for score in scores):
                 return _End("all-right", f"right at every slot in {blocks} distinct orders")
-            if all(score.n and not score.correct for score in scores) and self._volume_shown(scores):
+            if not any(score.correct for score in scores) and self._volume_shown(scores):
                 return _End("all-wrong", f"wrong at every slot in {blocks} distinct orders, right with the gold alone")
         # `done` may wait for some blocks after the effect, until the shape can be named.
-        if self.test.effect and self.test.done and self._unscored_end() is None:
+        if self.test.effect and self.test.done:
             return _End("effect", f"e = {self.test.e_value:.3g} after {blocks} blocks")
         if self.test.flat:
             return _End("flat", f"both edges within {self.bench.delta:g} of the middle after {blocks} blocks")
@@ -218,7 +256,11 @@ class _Test:
         )
         self._send(block, self.results)
         end = self._fault_end(self.results)
-        return self._conclude(end) if end is not None else None
+        if end is not None:
+            return self._conclude(end)
+        # It fits: block 0 counts this trial when its turn comes, and not twice.
+        self.results.clear()
+        return None
 
     def _fault_end(self, results: Sequence[TrialResult]) -> _End | None:
         """A fault that most trials share and that says more than their answers."""
@@ -250,6 +292,12 @@ class _Test:
         plain = self._bracket("oracle:plain")
         if plain.n < BRACKET_CALLS or not _right(plain):
             return None
+        if fisher_one_sided(plain.correct, plain.n, oracle.correct, oracle.n) > self.bench.alpha:
+            reason = (
+                f"the gold chunk alone is right in {oracle.correct} of {oracle.n} calls in the template as sent and in "
+                f"{plain.correct} of {plain.n} in a plain one, too few calls to tell template from model"
+            )
+            return self._conclude(_End("open", reason))
         summary = (
             f"With the gold chunk alone the template as sent is right in {oracle.correct} of {oracle.n} calls, a plain one in "
             f"{plain.correct} of {plain.n}{self._on_model()}: it is the template, not the order."
@@ -276,23 +324,33 @@ class _Test:
         return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), _TEMPLATE_ADVICE, end)
 
     def _cannot_answer(self, oracle: ArmScore) -> Finding:
+        known = self._known()
+        absent = sorted(set(gold_of(self.case).ids) - {chunk.id for chunk in self.case.chunks})
+        if absent:
+            reason = (
+                f"with the retrieved gold alone it is right in {oracle.correct} of {oracle.n} calls, but gold "
+                f"{', '.join(absent)} was not retrieved and may be needed"
+            )
+            return self._conclude(_End("gold-absent", reason))
         summary = (
             f"With the gold chunk alone the model is right in {oracle.correct} of {oracle.n} calls{self._on_model()}: "
             "it cannot answer this from the document, whatever the order."
         )
         advice = "Read the gold chunk: say whether it really answers the question as asked; then try a stronger model."
         return self._finding(
-            Status.FAIL, summary, Cause.CANNOT_ANSWER, (), advice, _End("cannot-answer", "oracle wrong")
+            Status.FAIL, summary, Cause.CANNOT_ANSWER, known, advice, _End("cannot-answer", "oracle wrong")
         )
 
+    def _known(self) -> tuple[Cause, ...]:
+        return (Cause.CLOSED_BOOK_KNOWN,) if _right(self._bracket("closed-book")) else ()
+
     def _conclude(self, end: _End) -> Finding:
-        closed_right = _right(self._bracket("closed-book"))
-        known: tuple[Cause, ...] = (Cause.CLOSED_BOOK_KNOWN,) if closed_right else ()
+        known = self._known()
         match end.kind:
             case "effect":
                 return self._effect(end, known)
             case "all-right":
-                return self._all_right(end, closed_right)
+                return self._all_right(end, bool(known))
             case "all-wrong":
                 return self._all_wrong(end, known)
             case FaultKind.CONTEXT_WINDOW.value | FaultKind.PROMPT_CUT.value:
@@ -318,16 +376,11 @@ class _Test:
             for score in (self._score(slot) for slot in self.slots)
             if score.arm in _TESTED
         )
-        own = self._own_score()
-        if own is not None and own.n and 2 * own.correct > own.n and self.case.prompt is not None:
-            # There is an effect, but not where the gold really stood: it does not explain this complaint.
-            cause = Cause.NOT_REPRODUCED if self.case.answer is not None else Cause.NO_FAULT_FOUND
-            summary = (
-                f"Position matters{self._on_model()} ({told}), but where the gold chunk was sent "
-                f"(slot {(own.index or 0) + 1}) it is read right in {own.correct} of {own.n}: that did not lose this answer."
-            )
-            return self._finding(Status.PASS, summary, cause, (Cause.POSITION_SENSITIVE, *known), "", end, shape)
-        lost = shape == "u" and not known
+        own = self._own_score() if self.own_known else None
+        if own is not None and 2 * own.correct > own.n:
+            return self._right_where_sent(end, own, f"Position matters{self._on_model()} ({told})", shape, known)
+        # That the model does not know the answer must have been seen.
+        lost = shape == "u" and not known and self._bracket("closed-book").n >= BRACKET_CALLS
         cause = Cause.LOST_IN_THE_MIDDLE if lost else Cause.POSITION_SENSITIVE
         what = {
             "u": "The answer is lost when its chunk stands in the middle",
@@ -337,12 +390,34 @@ class _Test:
             "inverted": "The answer is found when its chunk stands in the middle and lost at the edges",
         }.get(shape, "Whether the answer is found depends on where its chunk stands")
         summary = f"{what}{self._on_model()}: right in {told}, of distinct orders (e = {self.test.e_value:.3g})."
-        if own is not None and own.n and 2 * own.correct > own.n:
-            summary += f" As retrieved it stands at slot {(own.index or 0) + 1}, where it is right in {own.correct} of {own.n}."
+        retrieved = self._own_score() if self.case.prompt is None else None
+        if retrieved is not None and 2 * retrieved.correct > retrieved.n:
+            summary += (
+                f" As retrieved it stands at slot {(retrieved.index or 0) + 1}, where it is right in "
+                f"{retrieved.correct} of {retrieved.n}."
+            )
         advice = (
             "Use a remedy that was seen to help on this case; first and last show what a perfect reranker would give."
         )
         return self._finding(Status.FAIL, summary, cause, known, advice, end, shape)
+
+    def _right_where_sent(
+        self, end: _End, own: ArmScore, matters: str, shape: str, known: tuple[Cause, ...]
+    ) -> Finding:
+        """There is an effect, but not where the gold really stood: it does not explain this complaint."""
+        also = (Cause.POSITION_SENSITIVE, *known)
+        place = (
+            f"where the gold chunk was sent (slot {(own.index or 0) + 1}) it is read right in {own.correct} of {own.n}"
+        )
+        if own.correct < own.n or own.n < BRACKET_CALLS:
+            summary = f"{matters}, but {place}: whether that lost this answer is open."
+            return self._finding(Status.UNDETERMINED, summary, None, also, self._what_next(end), end, shape)
+        failure = self._as_sent_failure(f"{matters}, but {place}", end, also, shape)
+        if failure is not None:
+            return failure
+        cause = Cause.NOT_REPRODUCED if self.case.answer is not None else Cause.NO_FAULT_FOUND
+        summary = f"{matters}, but {place}: that did not lose this answer."
+        return self._finding(Status.PASS, summary, cause, also, "", end, shape)
 
     def _all_right(self, end: _End, closed_right: bool) -> Finding:
         if closed_right:
@@ -351,13 +426,9 @@ class _Test:
             )
             advice = "Test with a question that only the documents answer."
             return self._finding(Status.UNDETERMINED, summary, Cause.CLOSED_BOOK_KNOWN, (), advice, end)
-        failure = self._as_sent_failure()
+        failure = self._as_sent_failure(f"The answer is {end.reason}", end)
         if failure is not None:
-            summary = (
-                f"The answer is {end.reason}, but the prompt as sent is wrong in {failure.n - failure.correct} of "
-                f"{failure.n} calls with every chunk whole{self._on_model()}: it is the template, not the order."
-            )
-            return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, (), _TEMPLATE_ADVICE, end)
+            return failure
         if self.case.answer is not None:
             summary = f"The wrong answer did not come back{self._on_model()}: {end.reason}."
             advice = "Name the model that gave the answer with --model, or give the prompt as sent."
@@ -392,20 +463,35 @@ class _Test:
             return "Raise the cap on calls and resume the run."
         if end.kind == "unscored":
             return "Look at the unscored trials: errors, empty and cut answers say what to mend first."
-        if end.kind == "few":
-            return "Retrieve at least four chunks to test position."
+        if end.kind in ("few", "used-up"):
+            return "Retrieve more chunks to test position: at least four distinct ones, better eight."
+        if end.kind == "gold-absent":
+            return "Keep in gold_ids only the chunks that the answer needs, or mend the retrieval of the others first."
         return "Give more budget (--max-calls), or run a suite of cases: with many cases a smaller effect can be seen."
 
     # --- parts ---------------------------------------------------------------------------------------
 
-    def _as_sent_failure(self) -> ArmScore | None:
-        """The prompt as sent, sent again; its score where most replies are wrong and its chunks are whole."""
-        assembly = self.earlier.get("assembly")
-        if self.case.prompt is None or assembly is None or assembly.status is not Status.PASS:
+    def _as_sent_failure(
+        self, otherwise: str, end: _End, also: tuple[Cause, ...] = (), shape: str | None = None
+    ) -> Finding | None:
+        """What wrong or missing replies to the prompt as sent say; None where all are right, or it is not known."""
+        if self.case.prompt is None:
             return None
         self._send(arms.sent(self.case, range(BRACKET_CALLS)), self.brackets)
         score = self._bracket("as-sent")
-        return score if score.n >= BRACKET_CALLS and 2 * score.correct < score.n else None
+        if score.n < BRACKET_CALLS:
+            stopped = self.bench.runner.stopped
+            why = str(stopped) if stopped is not None else f"only {score.n} of {BRACKET_CALLS} replies could be scored"
+            summary = f"{otherwise}; what the prompt as sent gives is unknown: {why}."
+            return self._finding(Status.UNDETERMINED, summary, None, also, self._what_next(end), end, shape)
+        if score.correct == score.n:
+            return None
+        wrong = f"{otherwise}, but the prompt as sent is wrong in {score.n - score.correct} of {score.n} calls"
+        if 2 * score.correct < score.n and _all_whole(self.earlier.get("assembly")):
+            summary = f"{wrong} with every chunk whole{self._on_model()}: it is the template, not the order."
+            return self._finding(Status.FAIL, summary, Cause.PROMPT_SENSITIVE, also, _TEMPLATE_ADVICE, end, shape)
+        summary = f"{wrong}{self._on_model()}: it fails now and then, or for what else differs in it."
+        return self._finding(Status.UNDETERMINED, summary, None, also, _TEMPLATE_ADVICE, end, shape)
 
     def _fill_curve(self) -> None:
         """Own slot and the quarter slots for a few of the same blocks, so that the curve has its points."""
@@ -470,6 +556,7 @@ class _Test:
             "oracle": self._bracket_json("oracle"),
             "closed_book": self._bracket_json("closed-book"),
             "as_sent": self._bracket_json("as-sent"),
+            "oracle_plain": self._bracket_json("oracle:plain"),
             "e_value": self.test.e_value if ran else None,
             "gap": gap.value if gap is not None else None,
             "gap_low": gap.low if gap is not None else None,
@@ -502,17 +589,25 @@ def _right(score: ArmScore) -> bool:
     return 2 * score.correct > score.n
 
 
-def _order_as_sent(assembly: Finding | None) -> list[str] | None:
-    """Chunk ids in the order of the prompt as sent, as stage 3 found them."""
-    if assembly is None:
-        return None
-    rows = assembly.evidence.get("chunks")
+def _rows_as_sent(assembly: Finding | None) -> list[Mapping[str, Json]]:
+    """What stage 3 says of each chunk; empty where it was not run."""
+    rows = assembly.evidence.get("chunks") if assembly is not None else None
     if not isinstance(rows, Sequence) or isinstance(rows, str):
-        return None
+        return []
+    return [row for row in rows if isinstance(row, Mapping)]
+
+
+def _all_whole(assembly: Finding | None) -> bool:
+    """Whether every chunk stands in the prompt as sent once, and whole."""
+    rows = _rows_as_sent(assembly)
+    return bool(rows) and all(row.get("state") == "whole" for row in rows)
+
+
+def _order_as_sent(assembly: Finding | None) -> list[str] | None:
+    """Chunk ids in the order of the prompt as sent, as stage 3 found them; None where it found none."""
     found: list[tuple[float, str]] = []
-    for row in rows:
-        if isinstance(row, Mapping):
-            offset, name = row.get("token_offset"), row.get("id")
-            if isinstance(offset, int | float) and isinstance(name, str):
-                found.append((offset, name))
-    return [name for _, name in sorted(found)]
+    for row in _rows_as_sent(assembly):
+        offset, name = row.get("token_offset"), row.get("id")
+        if isinstance(offset, int | float) and isinstance(name, str):
+            found.append((offset, name))
+    return [name for _, name in sorted(found, key=lambda each: each[0])] or None
