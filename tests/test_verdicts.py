@@ -1,0 +1,174 @@
+"""Verdicts that stage 4 must not give: on unscored brackets, on slots and chunk sets that were not the user's own."""
+
+from dataclasses import replace
+
+import pytest
+
+from lim_core import runs
+from lim_core.prompts import lay_out
+from lim_core.types import Chunk, Message
+from tests.questions import office_case
+from tests.test_diagnose import arms, diagnose, hidden_template
+
+
+def sent_as(case, chunks):
+    return replace(case, prompt=lay_out(case.question, chunks).messages)
+
+
+def position(document):
+    return next(stage for stage in document["stages"] if stage["stage"] == "position")
+
+
+@pytest.mark.parametrize("fault", ["content-filter", "tool-call", "empty"])
+def test_an_oracle_that_was_never_scored_is_not_called_unable(fault):
+    document = diagnose(office_case(), edge=1.0, middle=0.0, faults=[fault] * 4)
+    assert document["cause"] == "UNDETERMINED"
+    assert "could not be scored" in document["summary"]
+    assert document["position"]["oracle"]["n"] == 0
+
+
+def test_an_oracle_cut_by_the_output_cap_is_output_budget():
+    document = diagnose(office_case(), edge=1.0, middle=0.0, faults=["reasoning"] * 4)
+    assert document["cause"] == "OUTPUT_BUDGET"
+
+
+def test_a_bracket_with_one_unscored_call_is_asked_once_more():
+    document = diagnose(office_case(), edge=1.0, middle=0.0, faults=["content-filter"])
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert document["position"]["oracle"]["n"] == 4
+    assert document["outcomes"]["error"] == 1
+
+
+def test_lost_in_the_middle_needs_a_closed_book_that_was_seen_to_be_wrong():
+    document = diagnose(office_case(), edge=1.0, middle=0.0, faults=["ok"] * 4 + ["content-filter"] * 4)
+    assert document["position"]["closed_book"]["n"] == 0
+    assert document["position"]["shape"] == "u"
+    assert document["cause"] == "POSITION_SENSITIVE"
+
+
+def test_unscored_trials_keep_an_early_end_from_coming_early():
+    """Six blocks with one unscored trial are five observations at that slot: a seventh block is needed."""
+    document = diagnose(office_case(), profile="flat", edge=1.0, faults=["ok"] * 8 + ["content-filter"])
+    assert document["cause"] == "NO_FAULT_FOUND"
+    assert min(point["n"] for point in document["position"]["points"]) == 6
+    assert document["position"]["blocks"] == 7
+
+
+def test_a_prompt_with_chunks_left_out_is_no_proof_against_the_template():
+    case = office_case()
+    kept = (*(Message("user", chunk.text) for chunk in case.chunks[4:12]), Message("user", case.question))
+    document = diagnose(replace(case, prompt=kept), profile="flat", edge=1.0)
+    assert document["position"]["as_sent"]["correct"] == 0
+    assert position(document)["status"] == "undetermined"
+    assert document["cause"] == "UNDETERMINED"
+
+
+def test_the_own_slot_is_unknown_where_chunks_were_left_out_of_the_prompt():
+    case = office_case(gold=7, answer="Ivo Stanek")
+    document = diagnose(sent_as(case, case.chunks[7:12]), edge=1.0, middle=0.0)
+    assert "position:own" not in arms(document)
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+
+
+def test_the_own_slot_is_unknown_where_assembly_was_not_asked_for():
+    case = office_case(gold=0, answer="Ivo Stanek")
+    settings = runs.RunSettings(
+        model="scripted",
+        stages=("position",),
+        options={"needles": list(case.answers), "edge": 1.0, "middle": 0.0},
+    )
+    asked = sent_as(case, (*case.chunks[1:8], case.chunks[0], *case.chunks[8:]))
+    document = runs.run_diagnosis(asked, settings, store=None, run_id="test").document
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert "where the gold chunk was sent" not in document["summary"]
+
+
+def test_gold_chunks_spread_over_the_prompt_have_no_slot_of_their_own():
+    case = office_case(gold=0, answer="Ivo Stanek")
+    spread = replace(case, gold_ids=("c0", "c8"))
+    document = diagnose(sent_as(spread, spread.chunks), edge=1.0, middle=0.0)
+    assert document["cause"] != "NOT_REPRODUCED"
+
+
+def test_a_gold_slot_that_fails_now_and_then_is_left_open():
+    case = office_case(gold=3, answer="Orla Finch")
+    profile = "0:1,0.19:1,0.2:0.7,0.21:0,0.9:0,1:1"
+    causes = set()
+    for seed in range(8):
+        document = diagnose(sent_as(case, case.chunks), profile=profile, seed=seed)
+        own = arms(document)["position:own"]
+        if 2 * own["correct"] > own["n"] and own["correct"] < own["n"] and document["position"]["e_value"] >= 20:
+            causes.add(document["cause"])
+            assert position(document)["status"] == "undetermined"
+    assert causes == {"UNDETERMINED"}
+
+
+def test_a_question_marked_as_not_answerable_is_not_tested():
+    document = diagnose(office_case(answerable=False), edge=1.0, middle=0.0)
+    assert position(document)["status"] == "skipped"
+    assert document["calls"]["made"] == 0
+
+
+def test_a_missing_second_gold_chunk_is_not_put_down_to_the_model():
+    case = office_case()
+    second = Chunk("g2", "The office moved to Ellen Way.", "Offices")
+    case = replace(case, gold_ids=("c7", "g2"), candidates=(*case.chunks, second))
+    document = diagnose(case, profile="distracted", middle=0.0, oracle=0.0)
+    assert document["cause"] == "UNDETERMINED"
+    assert "RANKED_OUT" in document["also"]
+    assert "g2" in position(document)["summary"]
+
+
+def test_equal_distractors_give_too_few_orders():
+    case = office_case(n=1, gold=0)
+    same = tuple(Chunk(f"d{i}", "The office is closed on Mondays.", "Hours") for i in range(5))
+    document = diagnose(replace(case, chunks=(*case.chunks, *same)), edge=1.0, middle=0.0)
+    assert document["cause"] == "UNDETERMINED"
+    assert "too few chunks" in document["summary"]
+
+
+def test_four_chunks_that_stay_unsettled_are_not_told_to_buy_more_calls():
+    for seed in range(4):
+        document = diagnose(office_case(n=4, gold=1), profile="flat", edge=0.5, seed=seed)
+        if document["cause"] == "UNDETERMINED":
+            assert "distinct orders" in document["summary"]
+            assert "more calls would" not in document["summary"]
+            return
+    raise AssertionError("no unsettled run among the seeds")
+
+
+def test_a_known_answer_is_said_beside_a_model_that_the_gold_chunk_misleads():
+    document = diagnose(office_case(), profile="distracted", middle=0.0, oracle=0.0, closed_book=1.0)
+    assert document["cause"] == "CANNOT_ANSWER"
+    assert document["also"] == ["CLOSED_BOOK_KNOWN"]
+
+
+def test_a_prompt_as_sent_that_cannot_be_scored_leaves_it_open():
+    case = office_case()
+    sent = lay_out(case.question, case.chunks).messages
+    # Eight brackets and six blocks of three; block 0 holds the prompt as sent, so three more of it are sent.
+    faults = ["ok"] * (8 + 18) + ["content-filter"] * 4
+    document = diagnose(office_case(prompt=sent), profile="flat", edge=1.0, faults=faults)
+    assert document["cause"] == "UNDETERMINED"
+    assert "what the prompt as sent gives is unknown" in document["summary"]
+
+
+def test_a_cap_met_while_the_prompt_as_sent_is_tried_leaves_it_open():
+    case = office_case()
+    asked = office_case(prompt=lay_out(case.question, case.chunks).messages)
+    document = diagnose(asked, profile="flat", edge=1.0, max_calls=27)
+    assert document["cause"] == "UNDETERMINED"
+    assert "cap of 27" in document["summary"]
+
+
+def test_a_template_needs_more_than_a_lucky_call_to_be_blamed():
+    """The gold alone is right now and then in either template: chance makes one of them look better."""
+    template = hidden_template(office_case())
+    for seed in range(10):
+        document = diagnose(
+            office_case(prompt=template), profile="distracted", middle=0.0, oracle=0.6, closed_book=0.3, fresh=True,
+            seed=seed,
+        )  # fmt: skip
+        shown, plain = document["position"]["oracle"], document["position"]["oracle_plain"]
+        if plain is not None and plain["correct"] - shown["correct"] < 4 and document["cause"] == "PROMPT_SENSITIVE":
+            raise AssertionError(document["summary"])
