@@ -289,10 +289,14 @@ def resume_run(
     *,
     key: str | None = None,
     max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> RunOutcome:
     """Go on with a stored run from where it was: finished calls are served from the store, the rest is sent.
+
+    A cap given here stands in place of the run's own; caps count what is sent from here on.
 
     Raises:
         InputError: no such run.
@@ -306,8 +310,12 @@ def resume_run(
         message = f"The run's endpoint {settings.base_url} needs its key again: give the key and resume."
         store.set_status(run_id, "waiting", message)
         raise KeyMissing(message)
-    if max_calls is not None:
-        settings = replace(settings, max_calls=max_calls)
+    settings = replace(
+        settings,
+        max_calls=settings.max_calls if max_calls is None else max_calls,
+        max_tokens=settings.max_tokens if max_tokens is None else max_tokens,
+        max_cost=settings.max_cost if max_cost is None else max_cost,
+    )
     return run_diagnosis(
         store.case(run_id),
         settings,

@@ -1,4 +1,4 @@
-"""Models: which model this session tests on, and a test of its connection."""
+"""Models: which model this session tests on, a test of its connection, and what models cost."""
 
 from lim_core.ui import shell
 
@@ -8,3 +8,8 @@ with shell.guarded():
     from lim_core.ui.model_form import model_form
 
     model_form()
+
+with shell.guarded():
+    from lim_core.ui.price_form import price_form
+
+    price_form()

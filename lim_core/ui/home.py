@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lim_core.runs import RunSettings
 from lim_core.ui import shell, views
 from lim_core.ui.model_form import chosen_model
 from lim_core.ui.running import start_diagnosis
@@ -41,8 +40,6 @@ def _offer(sample: Sample, place: int) -> None:
         st.markdown(f"**{views.escape(sample.title)}**")
         views.note(sample.complaint)
         if st.button("Diagnose", key=f"sample-{place}", icon=":material/play_arrow:"):
-            choice = chosen_model()
             loaded = load_sample(sample)
-            settings = RunSettings(model=choice.model, base_url=choice.base_url)
-            run_id = start_diagnosis(loaded.case, settings, loaded.warnings)
+            run_id = start_diagnosis(loaded.case, chosen_model().settings(), loaded.warnings)
             shell.go_to(shell.DIAGNOSE, shell.RunLink(run=run_id))

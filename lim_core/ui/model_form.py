@@ -6,7 +6,7 @@ address, so an address that is changed never gets the key of the one before.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from lim_core.backends import ModelSpec
 from lim_core.backends.address import read_address
 from lim_core.config import Settings, UrlSource, is_loopback, origin_of
 from lim_core.errors import ConfigError, InputError
-from lim_core.runs import EMBEDDED
+from lim_core.runs import EMBEDDED, RunSettings
+from lim_core.types import Json
 from lim_core.ui import views
 from lim_core.ui.words import count, duration
 
@@ -28,6 +29,7 @@ SMALL = (
     "but its verdict holds for itself. To test the model of the complaint, name its endpoint here."
 )
 _CHOICE, _ENDPOINT, _KEYS, _FINAL = "model-choice", "model-endpoint", "model-keys", "model-final"
+_FOUND = "model-found"
 _TURN, _SAID, _HELD = "model-turn", "model-said", "model-held"
 
 
@@ -47,6 +49,10 @@ class ModelChoice:
     def spec(self) -> ModelSpec:
         """How a backend is asked for it."""
         return ModelSpec() if self.embedded else ModelSpec("openai-compat", self.model, self.base_url)
+
+    def settings(self) -> RunSettings:
+        """Settings of a run on it, with the window and the tokenizer that this session's connection test found."""
+        return RunSettings(model=self.model, base_url=self.base_url, options=_found_options(self))
 
     @property
     def words(self) -> str:
@@ -86,6 +92,20 @@ def key_for(base_url: str | None) -> str | None:
     settings = Settings.from_environment()
     source = UrlSource.ENVIRONMENT if base_url == settings.base_url else UrlSource.PAGE
     return settings.key_for(base_url, source, typed=typed)
+
+
+def hold_key(base_url: str, typed: str) -> None:
+    """Keep a key that was typed for this address, in this session only.
+
+    Raises:
+        InputError: nothing was typed.
+        ConfigError: the address is none, or may not be called from this server.
+    """
+    if not typed:
+        raise InputError("The box for the key is empty: type the key of this address, then try again.")
+    check_allowed(base_url)
+    _keys()[read_address(base_url).url] = typed
+    _held().add(base_url)
 
 
 def pick_model(key: str) -> ModelChoice:
@@ -210,8 +230,7 @@ def _take(url: str, name: str, typed: str, *, use: bool) -> None:
     check_allowed(url)
     address = read_address(url)
     if typed:
-        _keys()[address.url] = typed
-        _held().add(url)
+        hold_key(url, typed)
     if not use:
         st.session_state[_SAID] = _ask(ModelChoice(name, url), key_for(url))
         return
@@ -232,7 +251,23 @@ def _ask(choice: ModelChoice, key: str | None) -> Probe:
     # Only within the origin that the key was typed for.
     if probe.error is None and final and choice.base_url and origin_of(final) == origin_of(choice.base_url):
         st.session_state.setdefault(_FINAL, {})[choice.base_url] = final
+        for url in (choice.base_url, final):
+            _found()[_place(url, choice.model)] = probe.spec.options
     return probe
+
+
+def _found_options(choice: ModelChoice) -> Mapping[str, Json]:
+    """What the connection test of this session found out about this very endpoint and model; empty before one."""
+    return {} if choice.base_url is None else _found().get(_place(choice.base_url, choice.model), {})
+
+
+def _place(base_url: str, model: str) -> str:
+    return f"{read_address(base_url).url} {model}"
+
+
+def _found() -> MutableMapping[str, Mapping[str, Json]]:
+    found = st.session_state.setdefault(_FOUND, {})
+    return found if isinstance(found, dict) else {}
 
 
 def _show(probe: Probe) -> None:

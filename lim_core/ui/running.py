@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,11 @@ import streamlit as st
 
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
-from lim_core.store.records import RunStatus
 from lim_core.summary import five_lines
 from lim_core.types import Case, Json
 from lim_core.ui import shell, views
-from lim_core.ui.model_form import check_allowed, key_for
 from lim_core.ui.result import outcome_line, show_result
+from lim_core.ui.resuming import allowed_key, ending, key_gone, resume_form, stop, with_an_end
 from lim_core.ui.trials import show_trials
 from lim_core.ui.words import count, duration, stage_words
 
@@ -23,16 +23,9 @@ if TYPE_CHECKING:
     from lim_core.runs import RunSettings
     from lim_core.store.records import RunRecord
 
-_ENDED_EARLY = {
-    RunStatus.CANCELLED: "This run was cancelled. What was finished is kept; continuing pays for nothing twice.",
-    RunStatus.INTERRUPTED: "This run was interrupted: its server stopped. What was finished is kept; it can go on from there.",
-    RunStatus.FAILED: "This run ended early. What was finished is kept; mend the cause, then continue.",
-    RunStatus.WAITING: "This run waits for the key of its endpoint: type it on the page Models, then continue.",
-}
-
 
 def start_diagnosis(case: Case, settings: RunSettings, warnings: tuple[str, ...] = ()) -> str:
-    """Start a new run in the background and return its id.
+    """Start a new run in the background and return its id; it is in the store at once, also while it is queued.
 
     Raises:
         ConfigError: its address may not be called from this server.
@@ -40,22 +33,32 @@ def start_diagnosis(case: Case, settings: RunSettings, warnings: tuple[str, ...]
     """
     from lim_core.runs import new_run_id, run_diagnosis
 
-    run_id, key, store = new_run_id(), _key(settings), shell.store()
+    run_id, key, store = new_run_id(), allowed_key(settings), shell.store()
     settings = replace(settings, keyed=key is not None)
 
     def work(job: JobContext) -> object:
-        return run_diagnosis(
-            case,
-            settings,
-            store=store,
-            run_id=run_id,
-            key=key,
-            warnings=warnings,
-            report=job.report,
-            cancelled=job.cancelled,
+        return with_an_end(
+            store,
+            run_id,
+            lambda: run_diagnosis(
+                case,
+                settings,
+                store=store,
+                run_id=run_id,
+                key=key,
+                warnings=warnings,
+                report=job.report,
+                cancelled=job.cancelled,
+            ),
         )
 
-    shell.jobs().start(run_id, work)
+    # A run that is still in the queue when the server stops is found as interrupted, not lost.
+    store.start_run(run_id, "diagnosis", case, settings.to_json(), {})
+    try:
+        shell.jobs().start(run_id, work)
+    except InputError:
+        store.delete(run_id)
+        raise
     return run_id
 
 
@@ -78,19 +81,18 @@ def show_run(run_id: str) -> None:
         if job is not None and job.error:
             raise InputError(job.error)
         raise InputError(f"The run {run_id} ended before it was stored: start it again.")
+    document = shell.store().document(run_id)
     left, right = st.columns([2, 3], vertical_alignment="center")
     with left:
         views.line(record.question)
     with right:
-        _actions(record)
+        _actions(record, document)
     # Settings that are off or empty say nothing.
     settings = ", ".join(f"{name.replace('_', ' ')} {_say(value)}" for name, value in record.settings.items() if value)
     views.note(f"{record.case_id} · {record.created_at:%Y-%m-%d %H:%M} UTC · run {record.id} · {settings}")
-    if record.status in _ENDED_EARLY:
-        # Of an interruption the note says the same again.
-        note = "" if record.status is RunStatus.INTERRUPTED else record.note
-        views.caution(f"{_ENDED_EARLY[record.status]} {note}".strip())
-    document = shell.store().document(run_id)
+    early = ending(record, document)
+    if early is not None:
+        resume_form(record, early)
     if document is not None:
         reading = show_result(document, run_id)
         if sum(reading.outcomes.values()):
@@ -98,31 +100,11 @@ def show_run(run_id: str) -> None:
     show_trials(shell.store(), run_id, run_id)
 
 
-def _continue(run_id: str) -> None:
-    """Go on with a stored run in the background, from where it was."""
-    from lim_core.runs import RunSettings, resume_run
-
-    store = shell.store()
-    key = _key(RunSettings.from_json(store.settings(run_id)))
-
-    def work(job: JobContext) -> object:
-        return resume_run(store, run_id, key=key, report=job.report, cancelled=job.cancelled)
-
-    shell.jobs().start(run_id, work)
-
-
 def _again(run_id: str) -> str:
     """Start the case of a run anew, with the same settings; returns the new run's id."""
     from lim_core.runs import RunSettings
 
     return start_diagnosis(shell.store().case(run_id), RunSettings.from_json(shell.store().settings(run_id)))
-
-
-def _key(settings: RunSettings) -> str | None:
-    """The key for the run's address, where this server may call it."""
-    if settings.base_url is not None:
-        check_allowed(settings.base_url)
-    return key_for(settings.base_url)
 
 
 def _watch(run_id: str) -> None:
@@ -134,7 +116,7 @@ def _watch(run_id: str) -> None:
         _progress(job)
         label = "Stopping …" if job.cancelling else "Cancel"
         if st.button(label, icon=":material/stop:", disabled=job.cancelling, key=f"stop-{run_id}"):
-            shell.jobs().cancel(run_id)
+            stop(run_id)
             st.rerun(scope="fragment")
         views.note("The run goes on when this page is closed; its address leads back to it.")
 
@@ -144,8 +126,10 @@ def _watch(run_id: str) -> None:
 def _progress(job: JobView) -> None:
     progress = job.progress
     if progress is None:
-        waits = f"Waiting for {count(job.ahead + 1)} other to end" if job.state is JobState.QUEUED else "Starting"
-        st.progress(0.0, text=waits)
+        queued = (
+            f"Queued, number {count(job.ahead + 1)} in line: it starts by itself when the runs before it have ended"
+        )
+        st.progress(0.0, text=queued if job.state is JobState.QUEUED else "Starting")
         return
     # The stop rule decides block by block, so what is planned grows; the estimate made beforehand bounds it.
     most = max(progress.planned, _calls_at_most(job.id))
@@ -182,8 +166,7 @@ def _calls_at_most(run_id: str) -> int:
     return int(known[run_id])
 
 
-def _actions(record: RunRecord) -> None:
-    document = shell.store().document(record.id)
+def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
     shared = shell.share(shell.RunLink(run=record.id), st.context.url)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         with st.popover("Copy link", icon=":material/link:"):
@@ -193,16 +176,15 @@ def _actions(record: RunRecord) -> None:
         if document is not None:
             with st.popover("Copy summary", icon=":material/content_copy:"):
                 views.block(five_lines(document, None if shared.loopback else shared.url))
-        if record.status in _ENDED_EARLY and st.button(
-            "Continue", icon=":material/play_arrow:", type="primary", key="continue"
-        ):
-            _continue(record.id)
-            st.rerun()
+        gone = key_gone(record)
         if st.button(
             "Run again",
             icon=":material/replay:",
             key="again",
-            help="A new run of the same case; every call is sent anew.",
+            disabled=gone,
+            help="Its endpoint wants a key: type it on the page Models first."
+            if gone
+            else "A new run of the same case; every call is sent anew.",
         ):
             shell.go_to(shell.DIAGNOSE, shell.RunLink(run=_again(record.id)))
         if st.button("New diagnosis", icon=":material/add:", key="new"):

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import streamlit as st
 
+from lim_core.errors import InputError
+from lim_core.jobs import JobState
 from lim_core.store.records import RunStatus, RunSummary
 from lim_core.ui import shell, views
-from lim_core.ui.result import cause_status
+from lim_core.ui.result import cause_status, outcome_line
+from lim_core.ui.resuming import WAITING_WORDS, key_gone, stop
 from lim_core.ui.words import CAUSES, SIGNS, cause_words, clip, count, duration
 
 PAGE = 50
-_ALL = "all"
+_ALL, _DELETED = "all", "runs-deleted"
 
 
 def recent_runs(limit: int) -> None:
@@ -98,13 +101,64 @@ def run_tools(run_id: str) -> None:
             key="export-parquet",
             help="The trials, one row each.",
         )
+        _rescore(run_id)
         with st.popover("Delete …", icon=":material/delete:"):
             st.text("Deletes the run, its trials and every call that no other run uses. This cannot be undone.")
             if st.button("Delete for good", type="primary", key="delete"):
-                shell.jobs().cancel(run_id)
+                stop(run_id)
                 shell.jobs().wait(run_id, timeout=20)
                 shell.store().delete(run_id)
                 shell.go_to(shell.RUNS, shell.RunLink())
+
+
+def old_runs() -> None:
+    """Delete what is older than some days, once that is confirmed."""
+    with st.popover("Delete old runs …", icon=":material/auto_delete:", key="old"):
+        days = st.number_input(
+            "Last touched more than so many days ago", min_value=1, value=90, step=1, key="old-days", width=260
+        )
+        st.text("Deletes the runs, their trials and every call that no other run uses. This cannot be undone.")
+        sure = st.checkbox("Yes, delete them for good", key="old-sure")
+        if st.button("Delete old runs", type="primary", key="old-delete", disabled=not sure):
+            # A disabled button is a courtesy of the browser.
+            if not sure:
+                raise InputError("Confirm first that the runs shall be deleted for good.")
+            st.session_state[_DELETED] = (shell.store().delete_older_than(int(days)), int(days))
+            shell.go_to(shell.RUNS, shell.RunLink())
+    if _DELETED in st.session_state:
+        number, age = st.session_state.pop(_DELETED)
+        views.note(f"Deleted: {count(number)} runs older than {count(age)} days.")
+
+
+def _rescore(run_id: str) -> None:
+    """Score the stored answers of a run with another judge."""
+    from lim_core.judges import judges
+    from lim_core.runs import rejudge
+
+    going = shell.jobs().get(run_id)
+    with st.popover("Re-score …", icon=":material/balance:", key="rescore"):
+        names = [entry.name for entry in judges]
+        judge = st.selectbox(
+            "Judge",
+            names,
+            format_func=lambda name: judges[name].title,
+            key="rescore-judge",
+        )
+        st.text(
+            "Scores the stored answers anew, at no calls. The verdict stays the one that the run's own judge led to."
+        )
+        busy = going is not None and not going.state.ended
+        if st.button(
+            "Re-score",
+            type="primary",
+            key="rescore-go",
+            disabled=busy,
+            help="The run is still going: re-score it when it has ended." if busy else None,
+        ):
+            if busy:
+                raise InputError("The run is still going: re-score it when it has ended.")
+            tally = rejudge(shell.store(), run_id, judge if judge in names else names[0])
+            views.note(f"Scored by {judge}: {outcome_line(tally)}." if tally else "The run has no stored answers.")
 
 
 def parquet(run_id: str) -> bytes:
@@ -115,15 +169,25 @@ def parquet(run_id: str) -> bytes:
         return path.read_bytes()
 
 
+def status_words(row: RunSummary) -> str:
+    """How far a run has come, with its place in the queue, and whether it waits for its key."""
+    job = shell.jobs().get(row.id)
+    if job is not None and job.state is JobState.QUEUED:
+        return f"queued, number {job.ahead + 1} in line"
+    if row.status is RunStatus.WAITING or (row.status is RunStatus.INTERRUPTED and key_gone(row)):
+        return WAITING_WORDS
+    return row.status.value
+
+
 def _verdict(row: RunSummary) -> str:
-    return cause_words(row.cause) if row.cause else row.status.value
+    return cause_words(row.cause) if row.cause else status_words(row)
 
 
 def _cells(row: RunSummary) -> views.Row:
     return {
         "started, UTC": f"{row.created_at:%Y-%m-%d %H:%M}",
         "cause": cause_words(row.cause) if row.cause else None,
-        "status": row.status.value,
+        "status": status_words(row),
         "question": clip(row.question, 160),
         "case": row.case_id,
         "model": row.model,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +13,21 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from lim_core.config import Settings, is_loopback
+from lim_core.config import Settings, UrlSource, is_loopback
 from lim_core.errors import InputError, LimError
 from lim_core.jobs import Jobs, where
 from lim_core.store import Store
+from lim_core.store.inbox import inbox_path
+from lim_core.store.records import RunStatus
 from lim_core.ui import views
 
 _log = logging.getLogger("lim")
 _ICON = Path(__file__).with_name("icon.svg")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
+
+
+# One session at a time takes runs in; the others find them in the store.
+_taking = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,7 @@ def open_page(title: str, heading: str | None = None) -> None:
         for room in ROOMS:
             st.page_link(room.path, label=room.title, icon=room.icon)
     st.title(heading or title, anchor=False)
+    take_in()
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
@@ -98,9 +106,38 @@ def store() -> Store:
         StoreError: it cannot be opened; the next use tries again.
     """
     opened = Store.open(Settings.from_environment().store_path)
-    opened.mark_interrupted()
-    opened.take_in()
+    _await_keys(opened, opened.mark_interrupted())
     return opened
+
+
+def take_in() -> None:
+    """Take runs into the store that the command line wrote beside it; where there are none, this only lists a folder."""
+    if not _taking.acquire(blocking=False):
+        return
+    try:
+        folder = inbox_path(Settings.from_environment().store_path, "any").parent
+        if any(folder.glob("*.duckdb")):
+            _await_keys(store(), store().take_in())
+    except LimError as error:
+        # What keeps the store from opening is said by the page itself, as soon as it wants the store.
+        _log.warning("The inbox was left alone: %s", where(error))
+    finally:
+        _taking.release()
+
+
+def _await_keys(opened: Store, run_ids: Iterable[str]) -> None:
+    """Runs that were cut off and went with a key wait for it: keys are never stored, so a new process has none but its own."""
+    environment = Settings.from_environment()
+    for run_id in run_ids:
+        run = opened.run(run_id)
+        if run is None or run.status is not RunStatus.INTERRUPTED or not run.settings.get("keyed"):
+            continue
+        url = run.settings.get("base_url")
+        source = UrlSource.ENVIRONMENT if url == environment.base_url else UrlSource.PAGE
+        if not isinstance(url, str) or environment.key_for(url, source) is None:
+            opened.set_status(
+                run_id, RunStatus.WAITING, "The program ended while this run was going, and its key went."
+            )
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

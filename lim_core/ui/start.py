@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from lim_core.cases import LoadedCase
 from lim_core.errors import InputError
 from lim_core.judges import judges
-from lim_core.runs import RunSettings, preflight
+from lim_core.runs import Preflight, RunSettings, preflight, price_of
 from lim_core.types import Case, Status
 from lim_core.ui import shell, views
 from lim_core.ui.case_form import enabled_stages, take_case
 from lim_core.ui.model_form import ModelChoice, pick_model
+from lim_core.ui.price_form import currency
 from lim_core.ui.running import start_diagnosis
 from lim_core.ui.words import SIGNS, count, duration, stage_words
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 
 def new_diagnosis() -> None:
@@ -45,6 +52,8 @@ def _take() -> tuple[LoadedCase | None, str]:
 
 
 def _settings(choice: ModelChoice) -> RunSettings:
+    model = choice.settings()
+    price = price_of(model)
     with st.expander("Settings"):
         names = [entry.name for entry in judges]
         judge = st.selectbox(
@@ -56,17 +65,71 @@ def _settings(choice: ModelChoice) -> RunSettings:
             persist_state="session",
         )
         left, right = st.columns(2)
-        calls = left.number_input("Calls, at most", 1, 10_000, 200, key="start-calls", persist_state="session")
-        seed = right.number_input("Seed", 0, 2**31 - 1, 0, key="start-seed", persist_state="session")
+        calls = left.number_input(
+            "Calls, at most", 1, 10_000, 200, key="start-calls", help="Retries count.", persist_state="session"
+        )
+        tokens = _whole(right, "Tokens, at most", "start-tokens", "Prompt and answer tokens that the endpoint reports.")
+        money = left.number_input(
+            "Money, at most",
+            min_value=0.0001,
+            value=None,
+            format="%g",
+            key="start-money",
+            placeholder="no cap" if price else "price unknown",
+            disabled=price is None,
+            help="In the currency of the price table on the page Models; it needs this model's price there.",
+            persist_state="session",
+        )
+        flight = _whole(right, "In flight, at most", "start-flight", "Requests at once.", "as the model takes")
+        requests = _whole(left, "Requests a minute", "start-rpm", "At most so many are sent in a minute.")
+        minute = _whole(right, "Tokens a minute", "start-tpm", "Prompt tokens, at most so many in a minute.")
+        alpha = left.number_input(
+            "Alpha",
+            0.001,
+            0.5,
+            0.05,
+            0.01,
+            format="%g",
+            key="start-alpha",
+            help="How often the position test may name an effect where there is none.",
+            persist_state="session",
+        )
+        delta = right.number_input(
+            "Delta",
+            0.01,
+            0.9,
+            0.2,
+            0.05,
+            format="%g",
+            key="start-delta",
+            help="The smallest gap in accuracy that matters.",
+            persist_state="session",
+        )
+        seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="start-seed", persist_state="session")
         every = st.checkbox("Run all stages, also once a cause is certain", key="start-all", persist_state="session")
-    return RunSettings(
-        model=choice.model,
-        base_url=choice.base_url,
+    return replace(
+        model,
         judge=judge if judge in names else names[0],
-        max_calls=int(calls),
+        alpha=float(alpha),
+        delta=float(delta),
         seed=int(seed),
+        max_calls=int(calls),
+        max_tokens=tokens,
+        # A cap typed for a model with a price is kept in the box, and means nothing for one without.
+        max_cost=float(money) if money is not None and price is not None else None,
+        in_flight=flight,
+        requests_per_minute=requests,
+        tokens_per_minute=minute,
         all_stages=every,
     )
+
+
+def _whole(where: DeltaGenerator, label: str, key: str, says: str, empty: str = "no cap") -> int | None:
+    """A whole number of 1 or more, or nothing."""
+    value = where.number_input(
+        label, min_value=1, value=None, step=1, key=key, help=says, placeholder=empty, persist_state="session"
+    )
+    return None if value is None else int(value)
 
 
 def _enabled(case: Case | None) -> None:
@@ -84,7 +147,12 @@ def _cost(loaded: LoadedCase, settings: RunSettings) -> None:
     if cost.calls_high:
         calls = f"{count(cost.calls_low)} to {count(cost.calls_high)} calls"
         tokens = f"up to {count(cost.prompt_tokens)} prompt tokens"
-        money = "" if cost.cost is None else f", {cost.cost:.2f} by the price table"
-        views.line(f"{calls}, {tokens}, about {duration(cost.seconds)}{money} at most.")
+        views.line(f"{calls}, {tokens}, about {duration(cost.seconds)} at most; {_money(cost, settings)}.")
     for said in cost.notes:
         views.note(said)
+
+
+def _money(cost: Preflight, settings: RunSettings) -> str:
+    if cost.cost is not None:
+        return f"at most {cost.cost:,.4g} {currency()} by the price table"
+    return "nothing to pay: it runs on this machine" if settings.base_url is None else "price unknown"
