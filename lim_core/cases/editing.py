@@ -44,7 +44,12 @@ def ticked(case: Case, tick: Tick, chunk_id: str, on: bool) -> Case:
             ids[Tick.HARMLESS if tick is Tick.GOLD else Tick.GOLD].discard(chunk_id)
     else:
         ids[tick].discard(chunk_id)
-    return replace(case, **{field.value: _in_order(case, ids[field], getattr(case, field)) for field in Tick})
+    return replace(
+        case,
+        gold_ids=_in_order(case, ids[Tick.GOLD], case.gold_ids),
+        harmless_ids=_in_order(case, ids[Tick.HARMLESS], case.harmless_ids),
+        forbidden_ids=_in_order(case, ids[Tick.FORBIDDEN], case.forbidden_ids),
+    )
 
 
 def marked(case: Case, gold: tuple[str, ...]) -> Case:

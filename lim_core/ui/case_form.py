@@ -1,4 +1,4 @@
-"""Takes a complaint in: as a form, as pasted JSON or as a file. Says which stages the fields that are there enable."""
+"""Takes a complaint in: pasted, as a file, or by a form. Says which stages the fields that are there enable."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lim_core.cases import MAX_BYTES, LoadedCase, case_from_json, read_case
+from lim_core.cases import LoadedCase, case_from_json
 from lim_core.errors import InputError
 from lim_core.types import Case, Json
-from lim_core.ui import views
+from lim_core.ui import session
+from lim_core.ui.drafting import hand_over, keep_draft, open_draft, start_over
+from lim_core.ui.intake import pick, take_paste, take_upload, understand
 from lim_core.ui.words import clip, count
+from lim_core.ui.workbench import work_bench
 
-_FORM, _PASTE, _UPLOAD = "Form", "Paste JSON", "Upload a file"
 _SPLIT, _BOXES = "Split a text", "One box each"
 _MAX_BOXES = 60
 _SEPARATORS: Mapping[str, str] = {"a line of ---": "\n---\n", "an empty line": "\n\n", "each line": "\n"}
@@ -24,13 +26,6 @@ _WANTS: Mapping[str, str] = {
     "assembly": "the prompt as sent",
     "position": "the right answers and at least 4 chunks",
 }
-
-_EXAMPLE = """{"question": "How long are raw logs kept?",
- "answers": ["45 days"],
- "chunks": [{"id": "c1", "text": "..."}, {"id": "c2", "text": "..."}],
- "gold_ids": ["c2"],
- "prompt": "the prompt as it was sent",
- "answer": "what the bot said"}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +43,24 @@ def take_case() -> LoadedCase | None:
     Raises:
         InputError: what was given is no case; the message says which field.
     """
-    way = st.segmented_control(
-        "Give the complaint as",
-        [_FORM, _PASTE, _UPLOAD],
-        default=_FORM,
-        required=True,
-        key="case-way",
-        persist_state="session",
-    )
-    if way == _PASTE:
-        return _pasted()
-    if way == _UPLOAD:
-        return _uploaded()
-    return _filled()
+    open_draft()
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.segmented_control(
+            "Give the complaint as",
+            [session.PASTE, session.UPLOAD, session.FORM],
+            default=session.PASTE,
+            required=True,
+            key=session.WAY,
+            persist_state="session",
+        )
+        st.button("Start over", icon=":material/ink_eraser:", key="start-over", on_click=start_over, type="tertiary")
+    try:
+        taken = _taken()
+    except InputError:
+        keep_draft()
+        raise
+    keep_draft()
+    return taken
 
 
 def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
@@ -87,25 +87,13 @@ def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
     )
 
 
-def _pasted() -> LoadedCase | None:
-    text = st.text_area("Case as JSON", key="case-json", height=420, placeholder=_EXAMPLE, persist_state="session")
-    return read_case(text.encode(), "the pasted text") if text and text.strip() else None
-
-
-def _uploaded() -> LoadedCase | None:
-    megabytes = MAX_BYTES // 1_000_000
-    file = st.file_uploader(
-        f"Case file (JSON, up to {megabytes} MB)", type=["json", "jsonl"], key="case-file", max_upload_size=megabytes
-    )
-    # The browser's limits are a courtesy; a page or script may send more.
-    if file is None:
-        return None
-    if file.size > MAX_BYTES:
-        raise InputError(f"The file is larger than {megabytes} MB: cut it down to one case.")
-    data = file.getvalue()
-    loaded = read_case(data, clip(file.name, 80))
-    views.note(f"{file.name}: {count(len(data))} bytes, {count(len(loaded.case.chunks))} chunks.")
-    return loaded
+def _taken() -> LoadedCase | None:
+    way = session.way()
+    if way == session.FORM:
+        return _filled()
+    source = take_upload() if way == session.UPLOAD else take_paste()
+    read = understand(source) if source is not None else None
+    return None if read is None else work_bench(read, pick(read))
 
 
 def _filled() -> LoadedCase | None:
@@ -140,7 +128,12 @@ def _filled() -> LoadedCase | None:
         case["prompt"] = prompt
     if answer.strip():
         case["answer"] = answer.strip()
-    return case_from_json(case)
+    loaded = case_from_json(case)
+    if chunks and st.button(
+        "Order and tick the chunks", icon=":material/swap_vert:", key="form-arrange", help="Opens the case as a list."
+    ):
+        hand_over(loaded.case)
+    return loaded
 
 
 def _area(label: str, key: str, height: int, hint: str) -> str:

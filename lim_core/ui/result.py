@@ -10,6 +10,7 @@ import streamlit as st
 from lim_core.types import Json, Status
 from lim_core.ui import views
 from lim_core.ui.charts import position_chart, remedy_chart
+from lim_core.ui.confirm import offer_confirmation
 from lim_core.ui.fixes import code_for
 from lim_core.ui.prompt_strip import strip_chart
 from lim_core.ui.reading import Reading, RemedyRow, read_document
@@ -41,6 +42,7 @@ def show_result(document: Mapping[str, Json], key: str) -> Reading:
     reading = read_document(document)
     _verdict(reading)
     stage_strip(reading, key)
+    offer_confirmation(document, key)
     _pictures(reading, key)
     _remedies(reading, key)
     return reading

@@ -87,6 +87,8 @@ def test_no_page_is_wider_than_the_screen(app: App, visit: Open, width: int, sch
 def test_a_case_typed_here_is_diagnosed_and_its_link_opens_elsewhere_and_after_a_restart(app: App, visit: Open) -> None:
     app.start()
     seen = visit(f"{app.url}/Diagnose")
+    seen.page.get_by_role("radio", name="Form").click()
+    seen.settle()
     seen.page.get_by_label("Question", exact=True).fill("How long are raw logs kept?")
     seen.page.get_by_label("Chunks", exact=True).fill("The office opens at nine.\n---\nRaw logs are kept 45 days.")
     seen.page.get_by_label("Prompt as sent (optional)").fill("The office opens at nine. How long are raw logs kept?")
@@ -156,8 +158,7 @@ def sixteen() -> str:
 
 def start_run(seen: Visit, text: str) -> str:
     """Paste a case, press the button, and return the link of the run."""
-    seen.page.get_by_role("radio", name="Paste JSON").click()
-    seen.page.get_by_label("Case as JSON").fill(text)
+    seen.page.get_by_label("What you have").fill(text)
     seen.page.keyboard.press("Control+Enter")
     seen.settle()
     seen.page.get_by_role("button", name="Diagnose", exact=True).click()
