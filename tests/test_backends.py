@@ -22,7 +22,7 @@ from lim_core.backends.faults import Sent, from_status, read_wait
 from lim_core.backends.openai_compat import EndpointModel, OpenAICompatOptions
 from lim_core.backends.probe import test_connection as check_connection
 from lim_core.backends.registry import read_options
-from lim_core.backends.reply import read_reply
+from lim_core.backends.reply import read_reply, read_usage
 from lim_core.backends.scripted import ScriptedModel, ScriptedOptions, read_script
 from lim_core.backends.scripted_faults import FAULTS, REFUSALS
 from lim_core.backends.scripted_server import ScriptedServer
@@ -403,6 +403,7 @@ def test_thoughts_parts_and_missing_usage() -> None:
         reply_of([{"type": "text", "text": "Br"}, {"type": "image"}, {"type": "text", "text": "uno"}]).text == "Bruno"
     )
     assert reply_of("x").usage.prompt_tokens is None
+    assert read_usage({"prompt_tokens": 0, "completion_tokens": 0}).prompt_tokens is None
     with pytest.raises(CallFault, match="output cap") as caught:
         reply_of("<think>still thinking", "length")
     assert caught.value.kind is FaultKind.OUTPUT_BUDGET

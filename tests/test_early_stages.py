@@ -220,6 +220,14 @@ def test_a_silent_cut_that_may_have_spared_the_gold() -> None:
     assert "unless the end" in finding.summary
 
 
+def test_a_report_of_no_tokens_is_no_report() -> None:
+    """0 is what a template or a gateway that does not count says; a cut to nothing is not what happened."""
+    finding = _truncation(_case(prompt=_user(FULL), usage=Usage(0)))
+    assert (finding.status, finding.cause) == (Status.PASS, None)
+    assert finding.evidence["reported_tokens"] is None
+    assert _truncation(_case(usage=Usage(0))).status is Status.SKIPPED
+
+
 @pytest.mark.parametrize("share", [0.92, 1.0, 1.1])
 def test_a_report_near_our_count_is_no_cut(share: float) -> None:
     assert _truncation(_case(prompt=_user(FULL), usage=Usage(int(TOKENS * share)))).status is Status.PASS

@@ -84,7 +84,8 @@ def read_usage(usage: object) -> Usage:
     prompt_details, completion_details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
     cached = _count(prompt_details, "cached_tokens")
     return Usage(
-        prompt_tokens=_count(usage, "prompt_tokens"),
+        # A gateway that does not count says 0; no prompt has no tokens, and a cut to nothing is not what happened.
+        prompt_tokens=_count(usage, "prompt_tokens") or None,
         completion_tokens=_count(usage, "completion_tokens"),
         # DeepSeek names it at the top.
         cached_prompt_tokens=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,

@@ -142,7 +142,11 @@ class _Test:
             return self._conclude(_End("open", str(self.bench.runner.stopped)))
         if oracle.n < BRACKET_CALLS:
             sent = self._count("oracle")
-            reason = f"{sent - oracle.n} of {sent} calls with the gold chunk alone could not be scored"
+            faults = [
+                r.verdict.reason for r in self.brackets if r.trial.arm == "oracle" and not r.verdict.outcome.scored
+            ]
+            why = Tally(faults).most_common(1)[0][0].rstrip(".")
+            reason = f"{sent - oracle.n} of {sent} calls with the gold chunk alone could not be scored ({why})"
             return self._conclude(_End("unscored", reason))
         if not _right(oracle):
             return self._plain_oracle(oracle) or self._cannot_answer(oracle)

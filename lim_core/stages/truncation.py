@@ -23,7 +23,8 @@ _SERVER_CUT = Cut.START
 @stages.register("truncation", title="Truncation", order=1)
 def truncation(case: Case, bench: Bench, earlier: Mapping[str, Finding]) -> Finding:
     """Compares the prompt with the window, with what the server says it read, and with the chunks it should hold."""
-    reported = case.usage.prompt_tokens if case.usage else None
+    # No server reads a prompt of no tokens: 0 stands for "not counted", as in templates and on some gateways.
+    reported = (case.usage.prompt_tokens or None) if case.usage else None
     if case.prompt is None and case.context_window is None and reported is None and not _said_nothing(case):
         return Finding(
             "truncation",
