@@ -78,6 +78,10 @@ def said(test: AppTest) -> str:
     return " ".join(shown).replace(":small[]", "").replace("\\", "")
 
 
+def labels(test: AppTest) -> list[str]:
+    return [item.label.replace(":small[]", "").replace("\\", "") for item in test.expander]
+
+
 def ready(test: AppTest) -> bool:
     return not test.button(key="diagnose").disabled
 
@@ -183,6 +187,25 @@ def test_chunks_of_one_text_and_of_one_id_are_named() -> None:
     assert "the id a stands twice" in said(test)
 
 
+def test_fields_that_the_record_lacks_are_added_and_enable_their_stages() -> None:
+    test = paste(json.dumps(LOGS))
+    assert "Assembly will be skipped: add prompt." in said(test)
+    test.text_area(key="work-prompt").set_value("The office opens at nine. How long are raw logs kept?")
+    test.text_area(key="work-answer").set_value("30 days")
+    test.number_input(key="work-window").set_value(8192)
+    test.number_input(key="work-reported").set_value(31)
+    test.selectbox(key="work-finish").set_value("length")
+    healthy(test.run())
+    assert "will be skipped" not in said(test)
+    case = case_of(test)
+    assert case["prompt"] == [{"role": "user", "content": "The office opens at nine. How long are raw logs kept?"}]
+    assert (case["answer"], case["context_window"], case["finish_reason"]) == ("30 days", 8192, "length")
+    assert case["usage"] == {"prompt_tokens": 31}
+    test.number_input(key="work-reported").set_value(None)
+    healthy(test.run())
+    assert "usage" not in case_of(test)
+
+
 # --- a prompt alone ----------------------------------------------------------------------------------------
 
 
@@ -213,8 +236,8 @@ def test_typed_answers_light_the_chunks_up_and_all_of_them_can_be_taken() -> Non
     assert "⟦" not in said(test)
     test.text_area(key="work-answers").set_value("45 days")
     healthy(test.run())
-    assert "Raw logs are kept ⟦45 days⟧, then deleted." in said(test)
-    assert "chunk b (rank 2), chunk c (rank 3) hold the answer and are not marked yet" in said(test)
+    assert any("Raw logs are kept ⟦45 days⟧, then deleted" in label for label in labels(test))
+    assert "Chunk b (rank 2), chunk c (rank 3) hold the answer and are not marked yet" in said(test)
     test.button(key="mark-all").click()
     healthy(test.run())
     assert case_of(test)["gold_ids"] == ["b", "c"]
@@ -225,7 +248,7 @@ def test_a_chunk_with_the_answer_that_is_not_gold_is_pointed_out_until_settled()
     test = paste(json.dumps(LOGS))
     test.checkbox(key="chunk-gold_ids-b").check()
     healthy(test.run())
-    assert "chunk c (rank 3) holds the answer and is not marked gold, and would spoil a position test" in said(test)
+    assert "Chunk c (rank 3) holds the answer and is not marked gold, and would spoil a position test" in said(test)
     test.checkbox(key="chunk-harmless_ids-c").check()
     healthy(test.run())
     assert "would spoil" not in said(test)
@@ -332,6 +355,9 @@ def test_a_draft_survives_a_reload_with_its_changes(tmp_path: Path) -> None:
     again = page(draft=draft_of(test))  # a new session, as after a reload
     assert case_of(again) == before
     assert again.selectbox(key="work-pick").value == 1
+    again.button(key="undo").click()
+    healthy(again.run())
+    assert ranks(again) != ranks(test)
     again.button(key="start-over").click()
     healthy(again.run())
     assert not list((tmp_path / "drafts").iterdir())

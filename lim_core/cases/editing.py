@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from lim_core.cases.case_files import NEEDS_QUESTION
 from lim_core.errors import InputError
-from lim_core.types import Case, ScoreDirection
+from lim_core.types import Case, Message, ScoreDirection, Usage
 
 
 class Tick(StrEnum):
@@ -71,6 +71,27 @@ def moved(case: Case, start: int, end: int) -> Case:
     chunks = list(case.chunks)
     chunks.insert(end, chunks.pop(start))
     return replace(case, chunks=tuple(chunks))
+
+
+def prompted(case: Case, text: str) -> Case:
+    """The case with its prompt as sent: one user message, or none where the text is blank."""
+    return replace(case, prompt=(Message("user", text),) if text.strip() else None)
+
+
+def told(case: Case, answer: str) -> Case:
+    """The case with the answer that the bot gave; blank is unknown."""
+    return replace(case, answer=answer.strip() or None)
+
+
+def sized(case: Case, window: int | None, budget: int | None, reported: int | None) -> Case:
+    """The case with its context window, its output budget and the prompt tokens that the server reported; None is unknown."""
+    usage = replace(case.usage or Usage(), prompt_tokens=reported)
+    return replace(case, context_window=window, max_output_tokens=budget, usage=None if usage == Usage() else usage)
+
+
+def ended(case: Case, reason: str | None, model: str) -> Case:
+    """The case with its finish reason and the model that gave the answer; blank is unknown."""
+    return replace(case, finish_reason=reason, model=model.strip() or None)
 
 
 def _in_order(case: Case, ids: set[str], before: tuple[str, ...]) -> tuple[str, ...]:

@@ -108,22 +108,9 @@ def _row(
 ) -> None:
     chunk = case.chunks[rank]
     with st.container(border=True, gap="xsmall", key=f"chunk-{rank}"):
-        views.note(_facts(chunk, rank, counter))
-        if marks:
-            look = SIGNS[Status.PASS if chunk.id in case.gold_ids else Status.UNDETERMINED]
-            more = f" and {count(len(marks) - 1)} more" if len(marks) > 1 else ""
-            st.markdown(views.sign(look, f"holds the answer{more}"))
-            views.line(snippet(chunk.text, marks[0]))
-        # The key holds the id, so that an opened text stays with its chunk when it is moved.
-        box = st.expander(
-            views.escape(clip(chunk.text, _HEAD)) or "empty", key=f"work-text-{chunk.id}", on_change="rerun"
-        )
-        if box.open:
-            with box:
-                views.block(chunk.text[:_WHOLE], height=260 if len(chunk.text) > 800 else None)
-                if len(chunk.text) > _WHOLE:
-                    views.note(f"The first {count(_WHOLE)} of {count(len(chunk.text))} characters.")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            with st.container(width="stretch"):
+                views.note(_facts(chunk, rank, counter))
             _tick(imported, case, chunk, Tick.GOLD, "gold")
             if offer_harmless:
                 _tick(imported, case, chunk, Tick.HARMLESS, "confirmed harmless")
@@ -134,6 +121,22 @@ def _row(
                     label, icon=f":material/{icon}:", key=f"{label.lower()}-{rank}", type="tertiary",
                     disabled=not 0 <= end <= last, on_click=_move, args=(imported, rank, end, f"{chunk.id} {label.lower()}"),
                 )  # fmt: skip
+        # The key holds the id, so that an opened text stays with its chunk when it is moved.
+        box = st.expander(_opening(case, chunk, marks), key=f"work-text-{chunk.id}", on_change="rerun", type="compact")
+        if box.open:
+            with box:
+                views.block(chunk.text[:_WHOLE], height=260 if len(chunk.text) > 800 else None)
+                if len(chunk.text) > _WHOLE:
+                    views.note(f"The first {count(_WHOLE)} of {count(len(chunk.text))} characters.")
+
+
+def _opening(case: Case, chunk: Chunk, marks: Sequence[Mark]) -> str:
+    """Markdown for a row's text: its beginning, or the answer in its place with a sign that it is there."""
+    if not marks:
+        return views.escape(clip(chunk.text, _HEAD)) or "empty"
+    look = SIGNS[Status.PASS if chunk.id in case.gold_ids else Status.UNDETERMINED]
+    more = f" (and {count(len(marks) - 1)} more)" if len(marks) > 1 else ""
+    return views.sign(look, f"**holds the answer{more}:** {views.escape(snippet(chunk.text, marks[0]))}")
 
 
 def _facts(chunk: Chunk, rank: int, counter: Counter) -> str:

@@ -14,8 +14,10 @@ from lim_core.errors import InputError, StoreError
 from lim_core.store.drafts import Draft, Drafts, is_draft_id, new_draft_id
 from lim_core.types import Case, Json
 from lim_core.ui import session, shell, views
-from lim_core.ui.work import Source, Work
+from lim_core.ui.work import Source, Step, Work
 
+# A step back holds the whole case, so a reload brings back a few of them, and none of a long source (in bytes).
+_MOST_PAST, _LONG = 10, 300_000
 _ID, _SAVED = "draft-id", "draft-saved"
 # Buttons cannot be set, so they are no part of a draft.
 _BUTTONS = frozenset(["form-add", "form-arrange"])
@@ -108,11 +110,12 @@ def _fields(source: Source | None, work: Work | None, widgets: Mapping[str, Json
     fields: dict[str, Json] = {"schema": 1, "way": way or session.way(), "form": dict(widgets)}
     if source is not None:
         fields["name"] = source.name
-    if work is not None:
+    if source is not None and work is not None:
         fields["format"] = work.format
         fields["picked"] = work.picked
         fields["suggested"] = work.suggested
         fields["edits"] = {key: case_to_json(case) for key, case in work.edits.items()}
+        fields["past"] = [_step(step) for step in work.past[-_MOST_PAST:]] if len(source.data) < _LONG else []
     return fields
 
 
@@ -139,6 +142,7 @@ def _restore(draft: Draft) -> None:
             format if isinstance(format, str) else "auto",
             picked if isinstance(picked, str) else None,
             _edits(fields.get("edits")),
+            _past(fields.get("past")),
             suggested=suggested if isinstance(suggested, str) else None,
         )
     )
@@ -153,3 +157,22 @@ def _edits(value: Json) -> dict[str, Case]:
         except InputError:
             continue
     return found
+
+
+def _step(step: Step) -> dict[str, Json]:
+    return {
+        "said": step.said,
+        "case": step.case_id,
+        "before": None if step.before is None else case_to_json(step.before),
+    }
+
+
+def _past(value: Json) -> tuple[Step, ...]:
+    found: list[Step] = []
+    for step in value if isinstance(value, list) else ():
+        if isinstance(step, Mapping):
+            before = step.get("before")
+            old = None if before is None else _edits({"": before}).get("")
+            if before is None or old is not None:
+                found.append(Step(str(step.get("said")), str(step.get("case")), old))
+    return tuple(found)

@@ -42,7 +42,12 @@ def gold_form(imported: Case, case: Case) -> None:
             _mark(imported, gold.ids, "Mark it as gold", "mark-one")
         elif gold.ids:
             several = ": several, taken together as one case" if len(gold.ids) > 1 else ""
-            st.markdown(views.sign(SIGNS[Status.PASS], views.escape(f"Gold: {_named(case, gold.ids)}{several}.")))
+            st.markdown(
+                views.sign(
+                    SIGNS[Status.PASS],
+                    views.escape(f"{_named(case, gold.ids)} {'are' if len(gold.ids) > 1 else 'is'} gold{several}."),
+                )
+            )
         else:
             views.caution("No chunk holds a right answer word for word.")
         _suggested(imported, case)
@@ -105,7 +110,8 @@ def _these(case: Case, ids: tuple[str, ...]) -> str:
 
 def _named(case: Case, ids: tuple[str, ...]) -> str:
     more = f" and {count(len(ids) - _LISTED)} more" if len(ids) > _LISTED else ""
-    return ", ".join(_rank(case, one) for one in ids[:_LISTED]) + more
+    listed = ", ".join(_rank(case, one) for one in ids[:_LISTED]) + more
+    return listed[:1].upper() + listed[1:]
 
 
 def _rank(case: Case, chunk_id: str) -> str:

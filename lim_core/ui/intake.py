@@ -73,7 +73,8 @@ def understand(source: Source) -> Imported | None:
             if isinstance(read, str):
                 views.caution(read)
                 return None
-            _shape(read.report)
+            with st.container(gap=None):
+                _shape(read.report)
         _skipped(read.report)
     return read
 

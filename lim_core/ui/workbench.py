@@ -16,6 +16,7 @@ from lim_core.types import Case, ScoreDirection
 from lim_core.ui import session, views
 from lim_core.ui.chunk_list import chunk_list
 from lim_core.ui.gold_form import gold_form
+from lim_core.ui.more_fields import more_fields
 from lim_core.ui.words import clip, count, stage_words
 
 _QUESTION, _ANSWERS, _DIRECTION, _ASKED = "work-question", "work-answers", "work-direction", "work-asked"
@@ -36,7 +37,8 @@ def work_bench(read: Imported, imported: Case) -> LoadedCase:
     work = session.work()
     case = imported if work is None else work.case(imported)
     report = next(one for one in read.report.cases if one.case_id == imported.id)
-    _record(report, case)
+    with st.container(gap=None):
+        _record(report, case)
     proposal = report.proposal
     if NEEDS_CHUNKS in case.tags and proposal is not None:
         _confirm(imported, case, proposal)
@@ -48,6 +50,7 @@ def work_bench(read: Imported, imported: Case) -> LoadedCase:
                 "No chunks can be told apart in this prompt: paste the chunks as the retriever gave them, or use the form."
             )
         raise InputError("Confirm the chunks that were found in the prompt, then the case is ready.")
+    more_fields(imported, case)
     gold_form(imported, case)
     chunk_list(imported, case)
     _copy(case)
