@@ -176,7 +176,7 @@ class Jobs:
         context = JobContext(job.view.id, lambda progress: self._publish(job, progress), job.stop)
         # The work may hold a case of megabytes; the table keeps ended jobs, so it lets go of it.
         work, job.work = job.work, None
-        state, error, kind, result = JobState.FAILED, INTERNAL_ERROR, "BaseException", None
+        state, error, kind, result = JobState.FAILED, INTERNAL_ERROR, "", None
         try:
             result = work(context) if work is not None else None
             state = JobState.CANCELLED if context.saw_cancel else JobState.DONE
@@ -185,7 +185,9 @@ class Jobs:
             state, error, kind = JobState.CANCELLED, "", ""
         except LimError as fault:
             error, kind = str(fault), type(fault).__name__
-        except Exception as fault:  # noqa: BLE001 - the job's edge: shown as an internal error, the process goes on
+        # The job's edge: shown as an internal error, the process goes on. Base exceptions too, for a thread that ends with
+        # one prints its message, which may quote a prompt.
+        except BaseException as fault:  # noqa: BLE001
             kind = type(fault).__name__
             log.error("job %s failed: %s", job.view.id, where(fault))
         finally:

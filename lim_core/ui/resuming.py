@@ -66,7 +66,8 @@ def ending(record: RunRecord, document: Mapping[str, Json] | None) -> Ending | N
         return Ending(_NEEDS_KEY if gone else _KEY_HERE, gone, capped=False)
     if record.status is RunStatus.INTERRUPTED:
         return Ending(_NEEDS_KEY if gone else _SAYS[record.status], gone, capped=False)
-    says = f"{_SAYS[record.status]} {record.note}".strip()
+    stopped = document.get("stopped") if document is not None and record.status is RunStatus.FAILED else None
+    says = f"{_SAYS[record.status]} {record.note or stopped or ''}".strip()
     return Ending(f"{says} {_NEEDS_KEY}" if gone else says, gone, capped=False)
 
 
