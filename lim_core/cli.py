@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from lim_core import cases, runs
 from lim_core.backends import spec_for
@@ -32,18 +34,20 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (0 done, 2 input or configuration, 3 endpoint, 70 internal, 130 interrupted)."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # JSON is UTF-8 whatever the locale, and no question may fail to be printed.
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.command(arguments)
-        sys.stdout.flush()
         return code
     except LimError as error:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         return _fail("Interrupted; what was finished is kept.", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output went away; nothing is left to tell it. Keep the interpreter from trying at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output went away; nothing is left to tell it.
+        _drop_output()
         return 0
     except Exception as error:  # noqa: BLE001 - the contract: one line and exit 70, never a traceback
         return _fail(f"Internal error ({type(error).__name__}); please report it.", INTERNAL)
@@ -55,7 +59,21 @@ def _fail(message: str, code: int) -> int:
 
 
 def _out(text: str) -> None:
-    print(text)  # noqa: T201
+    """Print a result; where standard output is closed there is nobody to tell."""
+    try:
+        print(text, flush=True)  # noqa: T201
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_output()
+        raise ConfigError(
+            f"Standard output cannot be written ({error.strerror or error}): send it elsewhere; what was stored is kept."
+        ) from error
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from writing what is left in the buffer when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:
@@ -101,6 +119,8 @@ def _read(path: str) -> tuple[bytes, str]:
     """The bytes of a file or of standard input, one byte past the cap at most, so that no huge file fills the memory."""
     try:
         if path == "-":
+            if sys.stdin is None:
+                raise InputError("Standard input is closed: name a case file.")
             return sys.stdin.buffer.read(cases.MAX_BYTES + 1), "standard input"
         with Path(path).open("rb") as file:
             return file.read(cases.MAX_BYTES + 1), path
@@ -339,10 +359,15 @@ def _until_interrupted() -> Callable[[], bool]:
     return asked.is_set
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line, as every other error is said."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"lim: {plain_line(message, 300)}: see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m lim_core", description="Finds the first stage that lost an answer."
-    )
+    parser = _Parser(prog="python -m lim_core", description="Finds the first stage that lost an answer.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     diagnose = commands.add_parser("diagnose", help="diagnose one case file")

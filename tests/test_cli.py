@@ -159,6 +159,38 @@ def test_unknown_names_and_missing_files_say_what_exists(home, tmp_path):
         assert words in done.stderr.decode()
 
 
+def test_output_is_utf_8_whatever_the_locale(home):
+    body = '{"question": "庚?", "chunks": ["庚 106元"], "answers": ["106元"], "id": "庚"}'.encode()
+    early = ("diagnose", "-", "--no-store", "--stages", "truncation,retrieval,assembly")
+    narrow = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = lim(home, *early, "--json", stdin=body, **narrow)
+    assert done.returncode == 0, done.stderr
+    assert strict(done.stdout)["case_id"] == "庚"
+    assert lim(home, *early, stdin=body, **narrow).returncode == 0
+
+
+def test_closed_and_full_outputs_are_no_internal_error(home, tmp_path):
+    case = tmp_path / "case.json"
+    case.write_bytes(case_bytes())
+    command = f"{sys.executable} -m lim_core diagnose %s --no-store --json --stages truncation"
+    for redirected, code, words in (
+        (f"{command % case} >&-", 0, ""),
+        (f"{command % case} >/dev/full", 2, "cannot be written"),
+        (f"{command % '-'} <&-", 2, "Standard input is closed"),
+    ):
+        done = subprocess.run(["sh", "-c", redirected], cwd=ROOT, env=home, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        assert words in done.stderr
+        assert "Internal error" not in done.stderr
+
+
+def test_wrong_arguments_are_one_line(home):
+    for arguments in (("diagnose", "-", "--bogus"), ("diagnose",), ("runs", "show"), ("diagnose", "-", "--seed", "x")):
+        done = lim(home, *arguments)
+        assert done.returncode == 2
+        assert done.stderr.decode().count("\n") == 1
+
+
 def test_an_endpoint_that_is_down_is_exit_3_with_the_json_so_far(home):
     done = lim(
         home, "diagnose", "-", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--json", stdin=case_bytes()
