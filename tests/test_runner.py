@@ -141,6 +141,7 @@ def test_what_no_call_can_pass_stops_the_run_at_its_first_call(fault, error, wor
         assert isinstance(bench.runner.stopped, error)
         assert words in str(bench.runner.stopped)
         assert bench.runner.tally.made == 1
+        assert bench.runner.tally.failed == 1
 
 
 @pytest.mark.parametrize("parameter", ["temperature", "max_tokens"])

@@ -420,6 +420,9 @@ class Runner:
                 self.tally.failed += 1
                 last = refused
                 continue
+            except (ConfigError, EndpointError):
+                self.tally.failed += 1
+                raise
             except CallFault as fault:
                 self.tally.failed += 1
                 if not fault.retry:
