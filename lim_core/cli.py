@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -18,7 +18,7 @@ from typing import NoReturn
 from lim_core import cases, runs
 from lim_core.backends import spec_for
 from lim_core.config import Settings, UrlSource
-from lim_core.errors import ConfigError, InputError, LimError, StoreBusy
+from lim_core.errors import ConfigError, InputError, LimError, StoreBusy, StoreError
 from lim_core.importers import import_file, importers, report_text
 from lim_core.judges import judges
 from lim_core.stages import stages
@@ -288,8 +288,14 @@ def _known(store: Store, run_id: str) -> None:
 
 
 def _existing_store(arguments: argparse.Namespace) -> Store:
-    path = Path(arguments.store) if arguments.store is not None else Settings.from_environment().store_path
-    return Store.open(path)
+    """The store for reading or resuming. Who opens it owns it: runs cut off are marked so, the inbox's are taken in."""
+    store = Store.open(Path(arguments.store) if arguments.store is not None else Settings.from_environment().store_path)
+    # On a full disk what was committed can still be read.
+    with suppress(StoreError):
+        store.mark_interrupted()
+        if arguments.store is None:
+            store.take_in()
+    return store
 
 
 def _run_json(row: object) -> dict[str, Json]:

@@ -233,6 +233,32 @@ def test_a_held_store_is_exit_2_and_the_default_one_takes_an_inbox(home, tmp_pat
     assert strict(lim(home, "runs", "show", run, "--json").stdout)["run_id"] == run
 
 
+def test_without_the_app_the_command_line_owns_the_store(home, tmp_path):
+    """A run beside another goes to the inbox and is listed afterwards; one that was killed is called interrupted."""
+    slow = subprocess.Popen(
+        [sys.executable, "-m", "lim_core", "diagnose", "-", "--model", "scripted", "--rpm", "10"],
+        cwd=ROOT,
+        env=home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert slow.stdin is not None
+    assert slow.stderr is not None
+    slow.stdin.write(case_bytes(id="killed"))
+    slow.stdin.close()
+    while b"position" not in slow.stderr.readline():
+        pass
+    beside = lim(home, "diagnose", "-", "--stages", "truncation", "--json", stdin=case_bytes(id="beside"))
+    assert beside.returncode == 0
+    slow.kill()
+    slow.wait(30)
+    slow.stderr.close()
+    rows = strict(lim(home, "runs", "list", "--json").stdout)["runs"]
+    assert {row["case_id"]: row["status"] for row in rows} == {"killed": "interrupted", "beside": "done"}
+    assert not list((tmp_path / "inbox").glob("*.duckdb"))
+
+
 def test_resume_pays_for_nothing_twice(home):
     capped = lim(home, "diagnose", "-", "--model", "scripted", "--max-calls", "12", "--json", stdin=case_bytes())
     first = strict(capped.stdout)
