@@ -423,7 +423,7 @@ def test_a_capped_run_says_so_and_goes_on_with_a_higher_cap() -> None:
         end(run_id)
         assert server.traffic.chats == 20
         test = healthy(page(DIAGNOSE, run=run_id))
-        assert "A cap ended this run" in said(test)
+        assert "The cap of 20 calls is reached. What was finished is kept" in said(test)
         assert test.number_input(key=f"resume-calls-{run_id}").value == 40
         test.number_input(key=f"resume-calls-{run_id}").set_value(200)
         test.button(key="continue").click().run()

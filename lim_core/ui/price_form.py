@@ -47,6 +47,7 @@ def price_form() -> None:
         hide_index=True,
         key=f"prices-{turn}",
         alt="Prices per million tokens",
+        placeholder="–",
         column_order=(MODEL, INPUT, CACHED, OUTPUT),
         column_config={
             MODEL: st.column_config.TextColumn(width="medium", max_chars=200),

@@ -30,7 +30,7 @@ _SAYS = {
 }
 _NEEDS_KEY = "This run waits for its key: its endpoint wants one, and keys are never stored. Type it below to go on."
 _KEY_HERE = "This run waited for its key, which this session holds: it can go on."
-_CAPPED = "A cap ended this run. What was finished is kept and counts; raise the cap to go on from there."
+_CAPPED = "What was finished is kept and counts; raise the cap to go on from there."
 WAITING_WORDS = "waiting for its key"
 _TURN = "resume-turn"
 
@@ -61,7 +61,11 @@ def ending(record: RunRecord, document: Mapping[str, Json] | None) -> Ending | N
     if record.status is RunStatus.DONE:
         # Of all that stops a run, only a cap leaves it done.
         stopped = document.get("stopped") if document is not None else None
-        return Ending(f"{_CAPPED} {stopped}", gone, capped=True) if isinstance(stopped, str) else None
+        if not isinstance(stopped, str):
+            return None
+        # Its second half speaks of the command line.
+        which = stopped.partition(";")[0].rstrip(".")
+        return Ending(f"{which}. {_CAPPED}", gone, capped=True)
     if record.status is RunStatus.WAITING:
         return Ending(_NEEDS_KEY if gone else _KEY_HERE, gone, capped=False)
     if record.status is RunStatus.INTERRUPTED:

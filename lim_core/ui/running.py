@@ -192,4 +192,6 @@ def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
 
 
 def _say(value: Json) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_say(item)}".strip() for name, item in value.items() if item)
     return "" if value is True else str(value)

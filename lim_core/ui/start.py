@@ -80,7 +80,13 @@ def _settings(choice: ModelChoice) -> RunSettings:
             help="In the currency of the price table on the page Models; it needs this model's price there.",
             persist_state="session",
         )
-        flight = _whole(right, "In flight, at most", "start-flight", "Requests at once.", "as the model takes")
+        flight = _whole(
+            right,
+            "In flight, at most",
+            "start-flight",
+            "Requests at once; by default as many as the model works on at once.",
+            "default",
+        )
         requests = _whole(left, "Requests a minute", "start-rpm", "At most so many are sent in a minute.")
         minute = _whole(right, "Tokens a minute", "start-tpm", "Prompt tokens, at most so many in a minute.")
         alpha = left.number_input(
