@@ -382,6 +382,15 @@ def test_another_chunk_states_the_answer() -> None:
     assert confirmed.cause is Cause.RANKED_OUT
 
 
+def test_the_golds_text_under_another_id_is_not_called_lost() -> None:
+    """Ids often differ between the index and the retrieved list; the same text was retrieved all the same."""
+    chunks = (*OTHERS, replace(GOLD, id="hit-3", text=GOLD.text.replace(" ", "\n", 1)))
+    for answers in ((), ("another wording",)):
+        finding = _retrieval(answers=answers, gold_ids=("gold",), chunks=chunks, corpus=CHUNKS)
+        assert (finding.status, finding.cause) == (Status.UNDETERMINED, None)
+        assert "hit-3" in finding.summary
+
+
 def test_a_mere_mention_does_not_excuse_the_retriever() -> None:
     mention = Chunk("m", "A season ticket for the swimming pool costs 45 euros.")
     finding = _retrieval(chunks=(*OTHERS, mention), candidates=(*OTHERS, mention, GOLD), gold_ids=("gold",))

@@ -17,7 +17,8 @@ class Gold:
     """The evidence of a case.
 
     `ids` are the gold chunks, in the order of `gold_ids`; they may stand in candidates or corpus only.
-    `spoilers` are retrieved chunks that are not gold, hold an answer, and are not confirmed as harmless.
+    `spoilers` are retrieved chunks that are not gold, hold an answer or a gold chunk's text, and are not confirmed as
+    harmless.
     `ambiguous` are the retrieved chunks with an answer where no gold id is known and there are several; `ids` is empty then.
     """
 
@@ -36,12 +37,25 @@ def gold_of(case: Case) -> Gold:
     known = {chunk.id for part in lists for chunk in part}
     ids = tuple(one for one in case.gold_ids if one in known)
     left_out = {*ids, *case.harmless_ids}
-    others = holders(case, [chunk for chunk in case.chunks if chunk.id not in left_out])
+    rest = [chunk for chunk in case.chunks if chunk.id not in left_out]
+    others = holders(case, rest)
     if ids:
-        return Gold(ids, "gold_id", spoilers=others)
+        spoilers = {*others, *copies(case, ids)}
+        return Gold(ids, "gold_id", spoilers=tuple(chunk.id for chunk in rest if chunk.id in spoilers))
     if len(others) == 1:
         return Gold(others, "alias")
     return Gold((), None, ambiguous=others)
+
+
+def copies(case: Case, ids: Sequence[str]) -> frozenset[str]:
+    """Ids of retrieved chunks with the text of one of these, white space aside, under another id.
+
+    What a gold chunk says in its own words they say too, so they spoil a position test, and a gold chunk that seems not
+    to be retrieved may be one of them.
+    """
+    lists = (case.chunks, case.candidates or (), case.corpus or ())
+    texts = {" ".join(chunk.text.split()) for part in lists for chunk in part if chunk.id in ids} - {""}
+    return frozenset(c.id for c in case.chunks if c.id not in ids and " ".join(c.text.split()) in texts)
 
 
 def holders(case: Case, chunks: Sequence[Chunk]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from lim_core.evidence import Gold, gold_of, holders, holds_answer
+from lim_core.evidence import Gold, copies, gold_of, holders, holds_answer
 from lim_core.evidence.conflicts import Conflict, find_conflicts, told_other_value
 from lim_core.evidence.suggestions import MOST_TEXTS, Suggestion, suggest
 from lim_core.rerankers import bm25_scores, passage_scores
@@ -75,7 +75,8 @@ class _Check:
         if spoiler is not None:
             return self._say(
                 Status.UNDETERMINED,
-                f"{self._names()} was not retrieved, but chunk {spoiler} states an accepted answer.",
+                f"{self._names()} was not retrieved, but chunk {spoiler} "
+                + ("has its text." if spoiler in copies(self.case, self.gold.ids) else "states an accepted answer."),
                 also=(self._where_lost(),),
                 advice=f"Mark chunk {spoiler} as gold too, or confirm it as harmless.",
             )
@@ -179,12 +180,12 @@ class _Check:
     def _other_evidence(self) -> str | None:
         """A retrieved chunk that is not gold but answers the question all the same."""
         case = self.case
-        spoilers = set(self.gold.spoilers)
+        spoilers, same = set(self.gold.spoilers), copies(case, self.gold.ids)
         return next(
             (
                 c.id
                 for c in case.chunks
-                if c.id in spoilers and states_answer(case.question, case.answers, c.text, c.title)
+                if c.id in spoilers and (c.id in same or states_answer(case.question, case.answers, c.text, c.title))
             ),
             None,
         )
