@@ -314,6 +314,16 @@ def test_a_run_that_is_being_written_is_left_alone_and_pages_open(tmp_path: Path
     assert list(test.dataframe[0].value["status"]) == ["waiting for its key"]
 
 
+@pytest.mark.parametrize("url", ["ftp://x", "http://user:pass@[", 7, None, "javascript:alert(1)"])
+def test_an_address_from_the_inbox_that_is_none_stops_no_page(tmp_path: Path, url: object) -> None:
+    with Store.open_inbox("guest", beside=tmp_path / "lim.duckdb") as guest:
+        body = {"model": "m", "base_url": url, "keyed": True}
+        guest.start_run("guest", "diagnosis", office_case(), body, {})  # type: ignore[arg-type]
+    test = healthy(page(RUNS))
+    assert list(test.dataframe[0].value["status"]) == ["waiting for its key"]
+    assert not page(DIAGNOSE, run="guest").exception
+
+
 def test_two_sessions_take_the_inbox_in_once(tmp_path: Path) -> None:
     with Store.open_inbox("guest", beside=tmp_path / "lim.duckdb") as guest:
         guest.start_run("guest", "diagnosis", office_case(), {"model": "m"}, {})

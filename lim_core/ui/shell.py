@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from lim_core.config import Settings, UrlSource, is_loopback
-from lim_core.errors import InputError, LimError
+from lim_core.errors import ConfigError, InputError, LimError
 from lim_core.jobs import Jobs, where
 from lim_core.store import Store
 from lim_core.store.inbox import inbox_path
@@ -134,7 +134,11 @@ def _await_keys(opened: Store, run_ids: Iterable[str]) -> None:
             continue
         url = run.settings.get("base_url")
         source = UrlSource.ENVIRONMENT if url == environment.base_url else UrlSource.PAGE
-        if not isinstance(url, str) or environment.key_for(url, source) is None:
+        key = None
+        # A file from the inbox can hold any address; for one that is none there is no key.
+        with suppress(ConfigError):
+            key = environment.key_for(url if isinstance(url, str) else None, source)
+        if key is None:
             opened.set_status(
                 run_id, RunStatus.WAITING, "The program ended while this run was going, and its key went."
             )
