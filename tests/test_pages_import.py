@@ -201,7 +201,7 @@ def test_fields_that_the_record_lacks_are_added_and_enable_their_stages() -> Non
     assert case["prompt"] == [{"role": "user", "content": "The office opens at nine. How long are raw logs kept?"}]
     assert (case["answer"], case["context_window"], case["finish_reason"]) == ("30 days", 8192, "length")
     assert case["usage"] == {"prompt_tokens": 31}
-    test.number_input(key="work-reported").set_value(None)
+    test.number_input(key="work-reported").set_value(None)  # emptied again
     healthy(test.run())
     assert "usage" not in case_of(test)
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from lim_core.cases import LoadedCase, case_from_json
 from lim_core.errors import InputError
+from lim_core.importers.drafts.report import disabled_stages
 from lim_core.types import Case, Json
 from lim_core.ui import session
 from lim_core.ui.drafting import hand_over, keep_draft, open_draft, start_over
@@ -21,7 +22,7 @@ _MAX_BOXES = 60
 _SEPARATORS: Mapping[str, str] = {"a line of ---": "\n---\n", "an empty line": "\n\n", "each line": "\n"}
 
 _WANTS: Mapping[str, str] = {
-    "truncation": "the context window, the reported prompt tokens or the finish reason",
+    "truncation": "the prompt as sent, the context window, the reported prompt tokens or the finish reason",
     "retrieval": "the right answers, or tick the gold chunk",
     "assembly": "the prompt as sent",
     "position": "the right answers and at least 4 chunks",
@@ -68,14 +69,9 @@ def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
     if case is None:
         return tuple(Enabled(stage, False, wants) for stage, wants in _WANTS.items())
     lists = case.candidates is not None and case.corpus is not None
-    found = {
-        "truncation": case.context_window is not None or case.usage is not None or case.finish_reason is not None,
-        "retrieval": bool(case.answers or case.gold_ids),
-        "assembly": case.prompt is not None,
-        "position": bool(case.answers) and len(case.chunks) >= 4,
-    }
+    off = {one.stage for one in disabled_stages(case)}
     has = {
-        "truncation": "window or usage is there",
+        "truncation": "prompt, window or usage is there",
         "retrieval": "all lists are there"
         if lists
         else "answers or gold are there; candidates and corpus, in JSON, would add to it",
@@ -83,7 +79,8 @@ def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
         "position": "answers and chunks are there",
     }
     return tuple(
-        Enabled(stage, ready, has[stage] if ready else f"add {_WANTS[stage]}") for stage, ready in found.items()
+        Enabled(stage, stage not in off, f"add {_WANTS[stage]}" if stage in off else said)
+        for stage, said in has.items()
     )
 
 

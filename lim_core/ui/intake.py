@@ -38,11 +38,14 @@ def take_upload() -> Source | None:
         InputError: the file is too large.
     """
     megabytes = MAX_BYTES // 1_000_000
+    # A new uploader after a draft was opened or thrown away: the browser keeps its file in the old one.
+    key = f"{_FILE}~{session.generation()}" if session.generation() else _FILE
     st.file_uploader(
         f"A trace export, a file of chunks, a case (up to {megabytes} MB, .gz too)",
-        key=_FILE,
+        key=key,
         max_upload_size=megabytes,
         on_change=_uploaded,
+        args=(key,),
     )
     held = session.kept()
     if held is None:
@@ -141,8 +144,8 @@ def _skipped(report: ImportReport) -> None:
             views.note(f"The first {count(_MOST_SKIPPED)} are shown.")
 
 
-def _uploaded() -> None:
-    file = st.session_state.get(_FILE)
+def _uploaded(key: str) -> None:
+    file = st.session_state.get(key)
     session.keep(None if file is None else Source.of(file.name, file.getvalue()))
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 WAY, PASTED = "case-way", "case-json"
 PASTE, UPLOAD, FORM = "Paste", "Upload a file", "Form"
-_WORK, _KEPT = "work", "kept-source"
+_WORK, _KEPT, _GENERATION = "work", "kept-source", "generation"
 
 
 def way() -> str:
@@ -84,8 +84,14 @@ def remembered(name: str, key: Hashable, make: Callable[[], T]) -> T:
     return value
 
 
+def generation() -> int:
+    """How many drafts were opened or thrown away in this session."""
+    return int(st.session_state.get(_GENERATION, 0))
+
+
 def forget() -> None:
     """Let everything go that belongs to a case in the making."""
+    st.session_state[_GENERATION] = generation() + 1
     for name in [str(key) for key in st.session_state]:
         if name.startswith(("form-", "work-", "remembered-", "chunk-")) or name in (_WORK, _KEPT, PASTED):
             del st.session_state[name]

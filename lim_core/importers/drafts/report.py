@@ -71,8 +71,10 @@ class ImportReport:
 def disabled_stages(case: Case) -> tuple[Disabled, ...]:
     """Stages that the absent fields of a case disable."""
     found: list[Disabled] = []
-    if case.context_window is None and case.usage is None and case.finish_reason is None:
-        found.append(Disabled("truncation", "context_window or usage"))
+    cut_short = case.finish_reason in ("length", "max_tokens")
+    reported = case.usage.prompt_tokens if case.usage is not None else None
+    if case.prompt is None and case.context_window is None and not reported and not cut_short:
+        found.append(Disabled("truncation", "prompt, context_window or usage"))
     if not case.answers and not case.gold_ids:
         found.append(Disabled("retrieval", "answers or gold_ids"))
     if case.prompt is None:
