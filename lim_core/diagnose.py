@@ -96,10 +96,12 @@ def summarise(
 
 
 def _what_is_open(findings: Sequence[Finding]) -> str:
-    """What no stage could settle: the last open question, else the last one that lacked a field."""
+    """What no stage could settle: the last open question, else what the calls showed, else the last lack of a field."""
     asked = [finding for finding in findings if finding.summary != NOT_ASKED]
-    for status in (Status.UNDETERMINED, Status.SKIPPED):
-        told = [finding.summary for finding in asked if finding.status is status]
+    unsettled = [finding.summary for finding in asked if finding.status is Status.UNDETERMINED]
+    measured = [finding.summary for finding in asked if finding.stage in PAID and finding.status is Status.PASS]
+    lacking = [finding.summary for finding in asked if finding.status is Status.SKIPPED]
+    for told in (unsettled, measured, lacking):
         if told:
             return told[-1]
     if not asked:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lim_core import runs
+from lim_core.diagnose import summarise
 from lim_core.prompts import lay_out
-from lim_core.types import Chunk, Message
+from lim_core.types import Cause, Chunk, Finding, Message, Status
 from tests.questions import office_case
 from tests.test_diagnose import arms, diagnose, hidden_template
 
@@ -172,3 +173,13 @@ def test_a_template_needs_more_than_a_lucky_call_to_be_blamed():
         shown, plain = document["position"]["oracle"], document["position"]["oracle_plain"]
         if plain is not None and plain["correct"] - shown["correct"] < 4 and document["cause"] == "PROMPT_SENSITIVE":
             raise AssertionError(document["summary"])
+
+
+def test_what_the_calls_showed_is_told_before_a_field_that_was_lacking():
+    findings = (
+        Finding("truncation", Status.SKIPPED, "The window is not known."),
+        Finding("position", Status.PASS, "Position makes no difference that matters here."),
+    )
+    assert (
+        summarise(Cause.UNDETERMINED, findings, ()) == "Undetermined: Position makes no difference that matters here."
+    )
