@@ -304,8 +304,8 @@ def test_chunks_are_moved_and_the_last_change_is_taken_back() -> None:
 
 def test_a_row_says_rank_source_score_and_tokens() -> None:
     text = said(paste(json.dumps(LOGS)))
-    assert "rank 2 · b · ops.md, page 3 · no score · about " in text
-    assert "rank 3 · c · score 0.5 · about " in text
+    assert "rank 2 · b · ops.md, page 3 · no score · " in text
+    assert "rank 3 · c · score 0.5 · " in text
 
 
 def test_a_long_list_is_paged_filtered_and_moved_in() -> None:
@@ -382,6 +382,25 @@ def test_a_form_and_an_upload_survive_a_reload() -> None:
     again = page(draft=draft_of(test))
     assert f"In hand: liu.jsonl.gz, {len(data):,} bytes." in said(again)
     assert case_of(again) == case_of(test)
+
+
+def test_a_fault_of_the_disk_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "drafts").write_text("a file stands where the folder should be")
+    test = paste(json.dumps(LOGS))
+    assert "The draft cannot be kept in" in said(test)
+    assert ready(test)
+
+
+def test_a_file_that_was_uploaded_goes_with_its_draft() -> None:
+    test = page()
+    test.button_group(key="case-way").set_value("Upload a file").run()
+    test.file_uploader(key="case-file").upload("logs.json", json.dumps(LOGS).encode(), "application/json").run()
+    assert ready(healthy(test))
+    test.button(key="start-over").click()
+    healthy(test.run())
+    test.button_group(key="case-way").set_value("Upload a file").run()
+    assert not ready(healthy(test))
+    assert "In hand" not in said(test)
 
 
 def test_a_draft_of_nobody_is_refused_and_old_ones_go(tmp_path: Path) -> None:

@@ -141,9 +141,7 @@ def _opening(case: Case, chunk: Chunk, marks: Sequence[Mark]) -> str:
 
 def _facts(chunk: Chunk, rank: int, counter: Counter) -> str:
     tokens = counter.count(chunk.text)
-    about = (
-        count(tokens.n) if tokens.exact else f"about {count(tokens.n)} ({count(tokens.low)} to {count(tokens.high)})"
-    )
+    about = count(tokens.n) if tokens.exact else f"{count(tokens.low)} to {count(tokens.high)}"
     score = "no score" if chunk.score is None else f"score {chunk.score:.4g}"
     parts = [f"rank {rank + 1}", clip(chunk.id, 60), clip(source_of(chunk), 80), score, f"{about} tokens"]
     return " · ".join(part for part in parts if part)
