@@ -28,6 +28,17 @@ def test_an_oracle_that_was_never_scored_is_not_called_unable(fault):
     assert document["position"]["oracle"]["n"] == 0
 
 
+def test_an_oracle_that_is_right_now_and_then_is_asked_eight_times():
+    seen = set()
+    for seed in range(6):
+        document = diagnose(office_case(), profile="distracted", middle=0.0, oracle=0.3, fresh=True, seed=seed)
+        oracle = document["position"]["oracle"]
+        if document["cause"] == "CANNOT_ANSWER":
+            assert (oracle["n"] == 8) == ("cannot reliably" in document["summary"]) == (oracle["correct"] > 0)
+            seen.add(oracle["n"])
+    assert 8 in seen
+
+
 def test_an_oracle_cut_by_the_output_cap_is_output_budget():
     document = diagnose(office_case(), edge=1.0, middle=0.0, faults=["reasoning"] * 4)
     assert document["cause"] == "OUTPUT_BUDGET"

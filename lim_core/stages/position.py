@@ -156,7 +156,7 @@ class _Test:
         return self._conclude(self._blocks())
 
     def _top_up(self) -> ArmScore:
-        """More calls for a bracket that is tied, or of which a few could not be scored; the oracle's score."""
+        """More calls for an oracle that is right now and then, and for what could not be scored; the oracle's score."""
         closed = self._bracket("closed-book")
         if 0 < closed.n < BRACKET_CALLS:
             self._send(arms.closed(self.case, range(BRACKET_CALLS, 2 * BRACKET_CALLS - closed.n)), self.brackets)
@@ -164,7 +164,7 @@ class _Test:
         if 0 < oracle.n < BRACKET_CALLS:
             self._send_oracle(range(BRACKET_CALLS, 2 * BRACKET_CALLS - oracle.n))
             oracle = self._bracket("oracle")
-        if oracle.n and 2 * oracle.correct == oracle.n:
+        if oracle.correct and not _right(oracle):
             sent = self._count("oracle")
             self._send_oracle(range(sent, sent + BRACKET_CALLS))
             oracle = self._bracket("oracle")
@@ -338,7 +338,7 @@ class _Test:
             return self._conclude(_End("gold-absent", reason))
         summary = (
             f"With the gold chunk alone the model is right in {oracle.correct} of {oracle.n} calls{self._on_model()}: "
-            "it cannot answer this from the document, whatever the order."
+            f"it cannot {'reliably ' if oracle.correct else ''}answer this from the document, whatever the order."
         )
         advice = "Read the gold chunk: say whether it really answers the question as asked; then try a stronger model."
         return self._finding(
