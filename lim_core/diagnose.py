@@ -67,7 +67,7 @@ def diagnose(case: Case, bench: Bench, only: Sequence[str] | None = None) -> Ite
     remedies: tuple[Remedy, ...] = ()
     if cause in TREATABLE and bench.runner.stopped is None:
         bench.report(Progress(stage="remedies"))
-        remedies = try_remedies(case, bench, _own_index(earlier.get("position")))
+        remedies = try_remedies(case, bench, _order_sent(earlier.get("position")))
     also = tuple(dict.fromkeys(c for f in findings for c in (f.cause, *f.also) if c is not None and c is not cause))
     stopped = bench.runner.stopped
     yield Diagnosis(findings, cause, also, summarise(cause, findings, remedies, stopped), remedies, stopped)
@@ -132,6 +132,7 @@ def _spared(name: str, earlier: Mapping[str, Finding], bench: Bench, only: Seque
     return None
 
 
-def _own_index(position: Finding | None) -> int | None:
-    value: Json = position.evidence.get("own_index") if position is not None else None
-    return value if isinstance(value, int) else None
+def _order_sent(position: Finding | None) -> list[str] | None:
+    """Chunk ids in the order of the prompt as sent, as the position test took it; None where that is not known."""
+    value: Json = position.evidence.get("order_as_sent") if position is not None else None
+    return [str(name) for name in value] if isinstance(value, list) else None

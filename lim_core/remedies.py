@@ -32,27 +32,28 @@ class Plan:
     note: str = ""
 
 
-def try_remedies(case: Case, bench: Bench, own_index: int | None = None) -> tuple[Remedy, ...]:
+def try_remedies(case: Case, bench: Bench, sent: Sequence[str] | None = None) -> tuple[Remedy, ...]:
     """Run every remedy that can change this case's prompt, in the blocks of the position test, paired with the own slot.
 
-    `own_index` is where the prompt as sent had the gold; without it the retrieved order is taken as what was sent. Block 0
-    is the remedy's real prompt; further blocks keep the gold's place in it and vary the distractors.
+    `sent` are the chunk ids in the order of the prompt as sent; without it the retrieved order is taken as what was sent.
+    Block 0 is the remedy's real prompt; further blocks keep the gold's place in it and vary the distractors.
     """
-    parts = arms.split(case.chunks, gold_of(case).ids)
+    as_sent = arms.in_order(case.chunks, sent) if sent else case.chunks
+    parts = arms.split(as_sent, gold_of(case).ids)
+    # Sampled replies are drawn anew: the position test stopped on its own draws, so they flatter whatever comes after.
+    repeat = 1 if _sampled(case) else 0
     frame = arms.frame_of(case).frame
-    as_retrieved = own_index is None or own_index == parts.own_index
-    if own_index is not None:
-        parts = replace(parts, own_index=min(own_index, parts.last_index))
     plans = tuple(plan_remedies(case, bench, parts))
     results: list[TrialResult] = []
     for block, order in enumerate(islice(arms.distractor_orders(parts.distractors, bench.seed), BLOCKS)):
-        own = case.chunks if as_retrieved and not block else arms.place(order, parts.gold, parts.own_index)
+        own = arms.place(order, parts.gold, parts.own_index) if block else as_sent
         trials = [arms.arranged_block(case, parts, _BEFORE, own, order, block, frame)]
         trials += [
             arms.arranged_block(case, parts, plan.name, plan.chunks, order, block, frame)
             for plan in plans
             if plan.chunks is not None
         ]
+        trials = [replace(trial, repeat=repeat) for trial in trials]
         results += bench.runner.run(_sent_by_prefix(trials), "remedies")
         if bench.runner.stopped is not None:
             break
@@ -90,6 +91,11 @@ def plan_remedies(case: Case, bench: Bench, parts: Split) -> Iterator[Plan]:
         if retrieved < k < n:
             note = f"keeps the gold chunk, retrieved at rank {retrieved + 1}"
             yield Plan(f"k:{k}", f"Top {k} as retrieved", case.chunks[:k], note)
+
+
+def _sampled(case: Case) -> bool:
+    temperature = case.params.get("temperature")
+    return isinstance(temperature, int | float) and temperature > 0
 
 
 def _offer(plan: Plan, case: Case) -> Plan:

@@ -270,6 +270,39 @@ def test_a_remedy_is_run_with_its_paired_gain():
     assert remedies["ordering:reverse"]["after"] < 1.0
 
 
+def with_rival(profile, **options):
+    """The gold says 12.50 from 2026 on, an older chunk 9.00; the scripted model reads the gold only."""
+    case = office_case()
+    gold = Chunk("new", "Fee notice of 2026: the fee for a mooring is 12.50 euros a month.", "Mooring fee")
+    rival = Chunk("old", "Fee notice of 2019: the fee for a mooring is 9.00 euros a month.", "Mooring fee")
+    chunks = (*case.chunks[:6], rival, *case.chunks[6:14], gold)
+    return diagnose(
+        office_case(question="What is the fee for a mooring?", answers=("12.50",), chunks=chunks, gold_ids=("new",)),
+        profile=profile,
+        **options,
+    )
+
+
+def test_a_rival_value_is_tried_by_removal_and_not_blamed_where_that_changes_nothing():
+    document = with_rival("distracted", middle=0.0)
+    assert document["cause"] == "DISTRACTED"
+    assert "CONFLICTING_SOURCES" in document["also"]
+    removal = document["position"]["removal"]
+    assert removal["rivals"] == ["old"]
+    assert removal["n"] == 8
+    assert not removal["restores"]
+
+
+def test_a_rival_whose_removal_restores_the_answer_is_the_cause():
+    # The scripted model tells the first document that holds one of the two fees: the rival, wherever it stands earlier.
+    document = with_rival("flat", edge=1.0, needles=["9.00", "12.50"])
+    removal = document["position"]["removal"]
+    assert (removal["right_with"], removal["right_without"]) == (0, 8)
+    assert document["cause"] == "CONFLICTING_SOURCES"
+    assert "POSITION_SENSITIVE" in document["also"]
+    assert document["stages"][3]["cause"] == "CONFLICTING_SOURCES"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_verdict_on_a_strong_u_does_not_hang_on_the_seed(seed):
     assert diagnose(office_case(), edge=0.95, middle=0.1, seed=seed)["cause"] == "LOST_IN_THE_MIDDLE"

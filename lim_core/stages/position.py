@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 
 from lim_core import arms
@@ -14,6 +14,7 @@ from lim_core.evidence import gold_of
 from lim_core.prompts import DEFAULT_LAYOUT
 from lim_core.scores import arm_score, outcome_counts, score_json, unscored_shares
 from lim_core.stages.registry import stages
+from lim_core.stages.rival import rivals_of, try_removal
 from lim_core.stats import fisher_one_sided, sign_test
 from lim_core.stats.stop_rule import SlotCount, SlotTest, find_cliff
 from lim_core.types import ArmScore, Bench, Case, Cause, Chunk, Finding, Json, Outcome, Status, Trial, TrialResult
@@ -26,6 +27,8 @@ _RESERVE = 48
 # Largest share of unscored trials, and largest difference of it between slots, that leaves a verdict.
 _UNSCORED = 0.2
 _TEMPLATE_ADVICE = "Compare the template as sent with a plain one, and change one thing at a time."
+# Causes that say no answer was lost here: no rival is looked for.
+_NOT_LOST = frozenset({Cause.NOT_REPRODUCED, Cause.NO_FAULT_FOUND, Cause.PROMPT_SENSITIVE})
 # The slots that the stop rule compares.
 _TESTED = ("position:first", "position:middle", "position:last")
 
@@ -97,7 +100,7 @@ class _Test:
     blocks: int = 0
 
     def __post_init__(self) -> None:
-        order = _order_as_sent(self.earlier.get("assembly"))
+        self.order = order = _order_as_sent(self.earlier.get("assembly"))
         self.parts = arms.split(
             arms.in_order(self.case.chunks, order) if order else self.case.chunks, gold_of(self.case).ids
         )
@@ -108,6 +111,7 @@ class _Test:
         self.test = SlotTest(alpha=self.bench.alpha, delta=self.bench.delta)
 
     # Gold and distractors in the order of the prompt as sent, where that is known: block 0 is the user's own order.
+    order: list[str] | None = field(init=False)
     parts: Split = field(init=False)
     own_known: bool = field(init=False)
     framing: Framing = field(init=False)
@@ -349,6 +353,33 @@ class _Test:
         return (Cause.CLOSED_BOOK_KNOWN,) if _right(self._bracket("closed-book")) else ()
 
     def _conclude(self, end: _End) -> Finding:
+        """The finding of an end; a chunk with another value that is shown to lead astray goes before any layout."""
+        finding = self._conclude_layout(end)
+        if end.kind not in ("effect", "all-wrong", "open", "flat") or finding.cause in _NOT_LOST:
+            return finding
+        rivals = rivals_of(self.earlier.get("retrieval"), [chunk.id for chunk in self.parts.gold])
+        if not rivals or self.bench.runner.stopped is not None:
+            return finding
+        removal = try_removal(self.case, self.bench, self.parts, self.framing.frame, rivals)
+        evidence = {**finding.evidence, "removal": {**asdict(removal), "rivals": list(rivals)}}
+        if not removal.restores:
+            return replace(finding, evidence=evidence)
+        names = ", ".join(rivals)
+        also = () if finding.cause is None else (finding.cause,)
+        return replace(
+            finding,
+            status=Status.FAIL,
+            evidence=evidence,
+            cause=Cause.CONFLICTING_SOURCES,
+            also=(*also, *(cause for cause in finding.also if cause is not Cause.CONFLICTING_SOURCES)),
+            summary=(
+                f"Without {names}, which gives another value, the answer is right in {removal.right_without} of {removal.n} "
+                f"orders, with it in {removal.right_with}{self._on_model()}: the sources disagree and the other one is told."
+            ),
+            advice="Remove or date the outdated source, or tell the model which one holds.",
+        )
+
+    def _conclude_layout(self, end: _End) -> Finding:
         known = self._known()
         match end.kind:
             case "effect":
@@ -570,6 +601,7 @@ class _Test:
             "reason": end.reason,
             "more_calls": end.more_blocks * len(self.slots) if end.more_blocks else None,
             "own_index": self.parts.own_index,
+            "order_as_sent": list(self.order) if self.own_known and self.order else None,
             "template": self.framing.frame.name,
             "template_note": self.framing.note or None,
             "outcomes": dict(outcome_counts(self._all())),
