@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lim_core.judges.abstention import is_abstention
@@ -339,5 +339,7 @@ def test_only_the_first_sentence_makes_a_statement_a_decline(decline: str) -> No
 
 
 @given(st.text(max_size=200))
+@example("\x1f")
+@example("\u2028 *\x1c")
 def test_any_text_is_judged(text: str) -> None:
     assert is_abstention(text) in (True, False)

@@ -31,6 +31,9 @@ def is_abstention(text: str) -> bool:
     if flat.rstrip(" .!。") in _bare():
         return True
     sentences = [part.strip() for part in _SENTENCE.split(flat) if part and part.strip()]
+    if not sentences:
+        # Separators of other alphabets and control characters count as space here, not above.
+        return False
     if len(sentences) > 1 and OPENERS.match(sentences[0]):
         del sentences[0]
     # A decline is short; the cut keeps a reply of one endless line cheap.
