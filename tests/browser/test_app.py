@@ -99,7 +99,7 @@ def test_a_case_typed_here_is_diagnosed_and_its_link_opens_elsewhere_and_after_a
     seen.page.wait_for_url("**/Models")
     seen.settle()
     seen.page.get_by_role("link", name="Diagnose").first.click()
-    seen.page.wait_for_url("**/Diagnose")
+    seen.page.wait_for_url("**/Diagnose?draft=*")
     seen.settle()
     assert seen.page.get_by_label("Question", exact=True).input_value() == "How long are raw logs kept?"
     seen.page.get_by_role("button", name="Diagnose", exact=True).click()
