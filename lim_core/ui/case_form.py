@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from lim_core.cases import LoadedCase, case_from_json
+from lim_core.drawing.words import clip, count
 from lim_core.errors import InputError
 from lim_core.importers.drafts.report import disabled_stages
 from lim_core.types import Case, Json
 from lim_core.ui import session
 from lim_core.ui.drafting import hand_over, keep_draft, open_draft, start_over
 from lim_core.ui.intake import pick, take_paste, take_upload, understand
-from lim_core.ui.words import clip, count
 from lim_core.ui.workbench import work_bench
 
 _SPLIT, _BOXES = "Split a text", "One box each"

@@ -8,13 +8,13 @@ from functools import partial
 import streamlit as st
 
 from lim_core.cases.editing import Tick, moved, ticked
+from lim_core.drawing.words import SIGNS, clip, count
 from lim_core.evidence import gold_of
 from lim_core.evidence.marks import Mark
 from lim_core.tokens import counter_for
 from lim_core.types import Case, Chunk, Counter, Status
 from lim_core.ui import session, views
 from lim_core.ui.gold_form import marks_of
-from lim_core.ui.words import SIGNS, clip, count
 
 PAGE = 20
 # Characters of a chunk's text on its own line, before and after the answer, and in full on demand.

@@ -7,13 +7,13 @@ from functools import partial
 import streamlit as st
 
 from lim_core.cases.editing import marked
+from lim_core.drawing.words import SIGNS, clip, count
 from lim_core.embeddings import open_embedder
 from lim_core.errors import ConfigError
 from lim_core.evidence import gold_of
 from lim_core.evidence.marks import GoldMarks, mark_gold
 from lim_core.types import Case, Status
 from lim_core.ui import session, views
-from lim_core.ui.words import SIGNS, clip, count
 
 _LISTED = 8
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import streamlit as st
 
 from lim_core.cases import MAX_BYTES
+from lim_core.drawing.words import clip, count
 from lim_core.errors import InputError
 from lim_core.importers import Imported, ImportReport, import_file, importers
 from lim_core.types import Case
 from lim_core.ui import session, views
-from lim_core.ui.words import clip, count
 from lim_core.ui.work import Source, Work
 
 _FORMAT, _PICK, _FILE = "work-format", "work-pick", "case-file"

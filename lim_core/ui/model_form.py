@@ -15,11 +15,11 @@ import streamlit as st
 from lim_core.backends import ModelSpec
 from lim_core.backends.address import read_address
 from lim_core.config import Settings, UrlSource, is_loopback, origin_of
+from lim_core.drawing.words import count, duration
 from lim_core.errors import ConfigError, InputError
 from lim_core.runs import EMBEDDED, RunSettings
 from lim_core.types import Json
 from lim_core.ui import views
-from lim_core.ui.words import count, duration
 
 if TYPE_CHECKING:
     from lim_core.backends.probe import Probe

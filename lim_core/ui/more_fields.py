@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 
 from lim_core.cases.editing import ended, prompted, sized, told
+from lim_core.drawing.words import count
 from lim_core.types import Case
 from lim_core.ui import session, views
-from lim_core.ui.words import count
 
 _PROMPT, _ANSWER, _MODEL, _REASON = "work-prompt", "work-answer", "work-model", "work-finish"
 _WINDOW, _BUDGET, _REPORTED = "work-window", "work-budget", "work-reported"

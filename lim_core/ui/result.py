@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lim_core.types import Json, Status
-from lim_core.ui import views
-from lim_core.ui.charts import position_chart, remedy_chart
-from lim_core.ui.confirm import offer_confirmation
-from lim_core.ui.fixes import code_for
-from lim_core.ui.prompt_strip import strip_chart
-from lim_core.ui.reading import Reading, RemedyRow, read_document
-from lim_core.ui.strip import also_line, assembly_rows, position_rows, stage_strip
-from lim_core.ui.words import (
+from lim_core.drawing.diagnosis import position_chart, remedy_chart
+from lim_core.drawing.prompt_strip import strip_chart
+from lim_core.drawing.reading import Reading, RemedyRow, read_document
+from lim_core.drawing.words import (
     OUTCOME_SHAPES,
     SHAPES,
     SIGNS,
@@ -26,6 +21,11 @@ from lim_core.ui.words import (
     percent,
     points,
 )
+from lim_core.types import Json, Status
+from lim_core.ui import views
+from lim_core.ui.confirm import offer_confirmation
+from lim_core.ui.fixes import code_for
+from lim_core.ui.strip import also_line, assembly_rows, position_rows, stage_strip
 
 # The longest opening of a summary that reads as a title, in characters.
 _TITLE = 80

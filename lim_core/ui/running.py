@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from lim_core.drawing.words import count, duration, stage_words
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
 from lim_core.summary import five_lines
@@ -16,7 +17,6 @@ from lim_core.ui import shell, views
 from lim_core.ui.result import outcome_line, show_result
 from lim_core.ui.resuming import allowed_key, ending, key_gone, resume_form, stop, with_an_end
 from lim_core.ui.trials import show_trials
-from lim_core.ui.words import count, duration, stage_words
 
 if TYPE_CHECKING:
     from lim_core.jobs import JobContext, JobView

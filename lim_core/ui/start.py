@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from lim_core.cases import LoadedCase
+from lim_core.drawing.words import SIGNS, count, duration, stage_words
 from lim_core.errors import InputError
 from lim_core.judges import judges
 from lim_core.runs import Preflight, RunSettings, preflight, price_of
@@ -17,7 +18,6 @@ from lim_core.ui.case_form import enabled_stages, take_case
 from lim_core.ui.model_form import ModelChoice, pick_model
 from lim_core.ui.price_form import currency
 from lim_core.ui.running import start_diagnosis
-from lim_core.ui.words import SIGNS, count, duration, stage_words
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

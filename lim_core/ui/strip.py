@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from lim_core.drawing.reading import Reading, StageRow
+from lim_core.drawing.words import SIGNS, arm_words, cause_words, count, interval, percent, stage_words
 from lim_core.types import Json, Status
 from lim_core.ui import views
-from lim_core.ui.reading import Reading, StageRow
-from lim_core.ui.words import SIGNS, arm_words, cause_words, count, interval, percent, stage_words
 
 # Keys of the evidence whose value needs a unit beside its name.
 _LABELS: Mapping[str, str] = {

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from lim_core.drawing.words import OUTCOME_SHAPES, arm_words, clip, count, percent
 from lim_core.types import Outcome
 from lim_core.ui import views
-from lim_core.ui.words import OUTCOME_SHAPES, arm_words, clip, count, percent
 
 if TYPE_CHECKING:
     from lim_core.store import Store

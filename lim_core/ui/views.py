@@ -11,9 +11,9 @@ from typing import Literal
 
 import streamlit as st
 
+from lim_core.drawing.figures import Chart
+from lim_core.drawing.words import SIGNS, Sign
 from lim_core.types import Json, Status
-from lim_core.ui.charts import Chart
-from lim_core.ui.words import SIGNS, Sign
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # Bare addresses, mail addresses and :shortcodes: are found in the text after the escapes are gone; an empty directive

@@ -9,6 +9,7 @@ import streamlit as st
 
 from lim_core.cases import NEEDS_CHUNKS, NEEDS_QUESTION, LoadedCase, case_to_json
 from lim_core.cases.editing import answered, asked, directed
+from lim_core.drawing.words import clip, count, stage_words
 from lim_core.errors import InputError
 from lim_core.importers import Imported, Proposal, accept
 from lim_core.importers.drafts.report import CaseReport, disabled_stages
@@ -17,7 +18,6 @@ from lim_core.ui import session, views
 from lim_core.ui.chunk_list import chunk_list
 from lim_core.ui.gold_form import gold_form
 from lim_core.ui.more_fields import more_fields
-from lim_core.ui.words import clip, count, stage_words
 
 _QUESTION, _ANSWERS, _DIRECTION, _ASKED = "work-question", "work-answers", "work-direction", "work-asked"
 _PIECES_SHOWN = 30

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lim_core.ui.charts import THEMED, Chart, Palette, plain
-from lim_core.ui.reading import AssemblyRow, ChunkRow
-from lim_core.ui.words import percent
+from lim_core.drawing.figures import THEMED, Chart, Palette, plain
+from lim_core.drawing.reading import AssemblyRow, ChunkRow
+from lim_core.drawing.words import percent
 
 # Above this many chunks a strip has no room for a bar each; neighbours of one state are drawn as one.
 MAX_BARS = 300

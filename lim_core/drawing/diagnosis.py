@@ -1,55 +1,12 @@
-"""Plotly figures from the rows of a document. No Streamlit.
-
-Colours come in as a palette; for the app it holds the placeholders that the theme fills in the browser, so a switch between
-light and dark recolours the chart at once. All labels from documents and models are escaped: Plotly renders some HTML.
-"""
+"""The figures of a diagnosis: answers by slot, remedies before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
 
-from lim_core.ui.reading import PointRow, PositionRow, RemedyRow
-from lim_core.ui.words import arm_words, clip, interval, percent, points
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-_TICKS = [0, 25, 50, 75, 100]
-_TICK_WORDS = [f"{tick}%" for tick in _TICKS]
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """Colours by their meaning."""
-
-    accent: str
-    good: str
-    bad: str
-    unsure: str
-    grey: str
-    pale: str
-    ink: str
-    on_accent: str
-
-
-# Streamlit's browser side puts the theme's chartCategoricalColors, in order, in place of these.
-THEMED = Palette("#000001", "#000002", "#000003", "#000004", "#000005", "#000006", "#000007", "#000008")
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A figure with the words that stand for it where it cannot be seen."""
-
-    figure: go.Figure
-    alt: str
-
-
-def plain(text: str, length: int = 60) -> str:
-    """Untrusted text as a Plotly label: on one line, clipped, with its HTML escaped."""
-    return escape(clip(text, length), quote=False)
+from lim_core.drawing.figures import THEMED, TICK_WORDS, TICKS, Chart, Palette, plain
+from lim_core.drawing.reading import PointRow, PositionRow, RemedyRow
+from lim_core.drawing.words import arm_words, interval, percent, points
 
 
 def position_chart(position: PositionRow, chunks: int | None, colours: Palette = THEMED) -> Chart:
@@ -116,7 +73,7 @@ def position_chart(position: PositionRow, chunks: int | None, colours: Palette =
         hoverlabel={"align": "left"},
         dragmode=False,
     )
-    figure.update_yaxes(range=[-6, 108], tickvals=_TICKS, ticktext=_TICK_WORDS, title_text="right answers")
+    figure.update_yaxes(range=[-6, 108], tickvals=TICKS, ticktext=TICK_WORDS, title_text="right answers")
     figure.update_xaxes(
         range=[0.4, last + 0.6],
         tickvals=[(row.index or 0) + 1 for row in shown],
@@ -176,7 +133,7 @@ def remedy_chart(remedies: Sequence[RemedyRow], colours: Palette = THEMED) -> Ch
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
         dragmode=False,
     )
-    figure.update_xaxes(range=[-4, 104], tickvals=_TICKS, ticktext=_TICK_WORDS, title_text="right answers")
+    figure.update_xaxes(range=[-4, 104], tickvals=TICKS, ticktext=TICK_WORDS, title_text="right answers")
     figure.update_yaxes(autorange="reversed", automargin=True)
     words = "; ".join(f"{row.title} from {percent(row.before)} to {percent(row.after)}" for row in tried)
     return Chart(figure, f"Remedies tried: {words}.")

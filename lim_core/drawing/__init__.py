@@ -1,0 +1,1 @@
+"""Rows in, figures and words out: what pages and reports draw with. No Streamlit."""
