@@ -40,7 +40,11 @@ _PLAIN = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The findings, one cause, what else was seen, and the remedies tried. `stopped` is why it ended early, if it did."""
+    """The findings, one cause, what else was seen, and the remedies tried. `stopped` is why it ended early, if it did.
+
+    A run that failed or was cancelled has the cause UNDETERMINED, with what was certain already in `also`; one that only met
+    its cap keeps its cause.
+    """
 
     findings: tuple[Finding, ...]
     cause: Cause
@@ -63,14 +67,16 @@ def diagnose(case: Case, bench: Bench, only: Sequence[str] | None = None) -> Ite
         earlier[entry.name] = finding
         yield finding
     findings = tuple(earlier.values())
-    cause = first_cause(findings)
+    certain = first_cause(findings)
     remedies: tuple[Remedy, ...] = ()
-    if cause in TREATABLE and bench.runner.stopped is None:
+    if certain in TREATABLE and bench.runner.stopped is None:
         bench.report(Progress(stage="remedies"))
         remedies = try_remedies(case, bench, _order_sent(earlier.get("position")))
-    also = tuple(dict.fromkeys(c for f in findings for c in (f.cause, *f.also) if c is not None and c is not cause))
     stopped = bench.runner.stopped
-    yield Diagnosis(findings, cause, also, summarise(cause, findings, remedies, stopped), remedies, stopped)
+    cause = Cause.UNDETERMINED if _broken_off(stopped) else certain
+    seen = dict.fromkeys((certain, *(c for f in findings for c in (f.cause, *f.also) if c is not None)))
+    also = tuple(each for each in seen if each not in (cause, Cause.UNDETERMINED))
+    yield Diagnosis(findings, cause, also, summarise(certain, findings, remedies, stopped), remedies, stopped)
 
 
 def first_cause(findings: Sequence[Finding]) -> Cause:
@@ -81,9 +87,14 @@ def first_cause(findings: Sequence[Finding]) -> Cause:
 def summarise(
     cause: Cause, findings: Sequence[Finding], remedies: Sequence[Remedy], stopped: LimError | None = None
 ) -> str:
-    """One or two sentences: the cause in plain words, what it rests on, and the remedy seen to help most."""
+    """One or two sentences: the cause in plain words, what it rests on, and the remedy seen to help most.
+
+    `cause` is the one that is certain, also where the run was broken off: then it is told as what was certain by then.
+    """
     telling = next((finding for finding in findings if finding.cause is cause), None)
-    if telling is not None:
+    if telling is not None and _broken_off(stopped):
+        text = f"Undetermined: {stopped} Certain by then: {cause.value}. {_PLAIN[cause]}: {telling.summary}"
+    elif telling is not None:
         text = f"{_PLAIN[cause]}: {telling.summary}"
     elif stopped is not None:
         text = f"Undetermined: {stopped}"
@@ -114,6 +125,11 @@ def best_remedy(remedies: Sequence[Remedy]) -> Remedy | None:
     """The tried remedy with the largest gain whose interval is above zero, or None."""
     helped = [r for r in remedies if r.tried and r.gain is not None and r.low is not None and r.low > 0]
     return max(helped, key=lambda r: (r.gain or 0.0, r.low or 0.0), default=None)
+
+
+def _broken_off(stopped: LimError | None) -> bool:
+    """Whether the run ended as a failure or a cancel; a cap that was reached is an end like any other."""
+    return stopped is not None and stopped.exit_code != 0
 
 
 def cancelled(diagnosis: Diagnosis) -> bool:

@@ -256,6 +256,54 @@ def test_cancelled_keeps_what_was_done():
     assert "cancelled" in document["stopped"]
 
 
+def stage_of(seen):
+    return seen[-1].stage if seen else ""
+
+
+def test_a_cancel_while_remedies_are_tried_leaves_the_cause_undetermined_and_keeps_what_was_certain():
+    case, seen = office_case(), []
+    settings = runs.RunSettings(
+        model="scripted", options={"needles": list(case.answers), "edge": 1.0, "middle": 0.0, "latency": 0.02, "slots": 1}
+    )
+    outcome = runs.run_diagnosis(
+        case, settings, store=None, run_id="test", report=seen.append, cancelled=lambda: stage_of(seen) == "remedies"
+    )
+    document = outcome.document
+    assert outcome.exit_code == 130
+    assert document["cause"] == "UNDETERMINED"
+    assert document["also"] == ["LOST_IN_THE_MIDDLE"]
+    assert document["stages"][3]["cause"] == "LOST_IN_THE_MIDDLE"
+    assert "cancelled; what was finished is kept. Certain by then: LOST_IN_THE_MIDDLE." in document["summary"]
+
+
+def test_an_endpoint_that_fails_while_remedies_are_tried_leaves_the_cause_undetermined():
+    case, seen = office_case(), []
+    options = {"needles": list(case.answers), "edge": 1.0, "middle": 0.0, "slots": 1}
+    whole = runs.run_diagnosis(
+        case, runs.RunSettings(model="scripted", options=options), store=None, run_id="test", report=seen.append
+    )
+    assert whole.document["cause"] == "LOST_IN_THE_MIDDLE"
+    before = max(progress.calls for progress in seen if progress.stage == "position")
+    settings = runs.RunSettings(model="scripted", options={**options, "faults": ["ok"] * (before + 2) + ["quota"]})
+    outcome = runs.run_diagnosis(case, settings, store=None, run_id="test")
+    assert outcome.exit_code == 3
+    assert outcome.document["cause"] == "UNDETERMINED"
+    assert outcome.document["also"] == ["LOST_IN_THE_MIDDLE"]
+    assert "Certain by then: LOST_IN_THE_MIDDLE." in outcome.document["summary"]
+
+
+def test_a_cap_met_while_remedies_are_tried_keeps_the_cause():
+    case, seen = office_case(), []
+    options = {"needles": list(case.answers), "edge": 1.0, "middle": 0.0}
+    settings = runs.RunSettings(model="scripted", options=options)
+    runs.run_diagnosis(case, settings, store=None, run_id="test", report=seen.append)
+    before = max(progress.calls for progress in seen if progress.stage == "position")
+    document = diagnose(case, max_calls=before + 2, edge=1.0, middle=0.0)
+    assert document["stopped"].startswith("The cap of")
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert document["also"] == []
+
+
 def test_a_remedy_is_run_with_its_paired_gain():
     document = diagnose(office_case(), edge=1.0, middle=0.0)
     remedies = {remedy["name"]: remedy for remedy in document["remedies"]}
