@@ -1,0 +1,339 @@
+"""Position curves: the gold chunk at several slots, beside oracle and closed-book, over one case or a suite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lim_core import arms
+from lim_core.errors import InputError
+from lim_core.experiments.cells import ArmFigures, Matrix, Table, arm_figures, matrix, unscored
+from lim_core.experiments.options import Levels, names_of, whole_of
+from lim_core.experiments.registry import experiments
+from lim_core.experiments.subjects import PLAIN, Subject, arm_name, frame_for, layout
+from lim_core.stats import (
+    cases_needed,
+    flat_pairs_needed,
+    holm,
+    paired_gain,
+    permutation_test,
+    tost,
+    worst_position,
+)
+from lim_core.stats.stop_rule import SlotCount, SlotTest, find_cliff
+from lim_core.types import Estimate, Json, Trial
+
+ORACLE, CLOSED = "oracle", "closed-book"
+SLOTS = ("first", "q1", "middle", "q3", "last")
+# Sendings of each bracket for a single case; in a suite the cases are the repeats.
+BRACKET_CALLS = 4
+SINGLE_BLOCKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PositionOptions:
+    """Slots by name (`all` is every slot), blocks a case (0: one in a suite, eight for a single case), templates."""
+
+    positions: tuple[str, ...] = SLOTS
+    blocks: int = 0
+    templates: tuple[str, ...] = (PLAIN,)
+
+    def __post_init__(self) -> None:
+        if not self.positions:
+            raise InputError("No position is named: give some of first, q1, middle, q3, last, or all.")
+        for name in self.positions:
+            if name not in arms.NAMED_SLOTS and name not in ("all", "own") and not name.isdecimal():
+                raise InputError(
+                    f"There is no position {name!r}: give first, q1, middle, q3, last, all or a slot number."
+                )
+        for template in self.templates:
+            layout(template)
+        if self.blocks < 0:
+            raise InputError(f"blocks is {self.blocks}: give a whole number above 0.")
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> PositionOptions:
+        """Options as stored with a run."""
+        return cls(
+            names_of(value, "positions", SLOTS), whole_of(value, "blocks", 0), names_of(value, "templates", (PLAIN,))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CurveTest:
+    """What a curve's test says.
+
+    `shape` is u, primacy, recency, cliff, inverted, flat or unclear. `p_any` is that of any position effect, `gap` the mean
+    of both ends minus the middle slot with its interval, `worst` the lowest slot with an interval that allows for its having
+    been picked. `e_value` is given for a single case. `more` is how many more cases (blocks) would likely settle it.
+    """
+
+    shape: str
+    reason: str
+    n: int
+    unit: str
+    p_any: float | None = None
+    p_first: float | None = None
+    p_last: float | None = None
+    e_value: float | None = None
+    gap: Estimate | None = None
+    worst_arm: str | None = None
+    worst: Estimate | None = None
+    more: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Accuracy by slot in one template."""
+
+    template: str
+    points: tuple[ArmFigures, ...]
+    test: CurveTest
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """One case's accuracy at each slot of the first template, None where unscored."""
+
+    case_id: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionResult:
+    """Curves by template, the brackets they share, and each case's own swing."""
+
+    curves: tuple[Curve, ...]
+    oracle: ArmFigures | None
+    closed_book: ArmFigures | None
+    swings: tuple[Swing, ...]
+    unit: str
+
+
+class Positions:
+    """Moves the gold chunk through the prompt, all else equal, and asks whether the answers change."""
+
+    needs_retrieved_gold = True
+    read = PositionOptions.from_json
+
+    def templates(self, options: PositionOptions) -> tuple[str, ...]:
+        """The templates compared."""
+        return options.templates
+
+    def trials(
+        self, subject: Subject, suite: Sequence[Subject], block: int, options: PositionOptions, seed: int
+    ) -> tuple[Trial, ...]:
+        """One block: every slot in every template; the brackets go with block 0."""
+        order = next(islice(arms.distractor_orders(subject.parts.distractors, seed), block, None), None)
+        if order is None:
+            return ()
+        made: list[Trial] = []
+        for template in options.templates:
+            slots = [
+                replace(slot, arm=arm_name(slot.arm, template))
+                for slot in arms.named_slots(subject.parts, options.positions)
+            ]
+            made += arms.position_block(subject.case, subject.parts, order, block, slots, frame_for(subject, template))
+        if block == 0:
+            repeats = range(BRACKET_CALLS if len(suite) == 1 else 1)
+            made += arms.oracle(subject.case, subject.parts, repeats, subject.frame)
+            made += arms.closed(subject.case, repeats)
+        return tuple(made)
+
+    def blocks(self, suite: Sequence[Subject], options: PositionOptions) -> int:
+        """As many as asked for; by default one in a suite, eight for a single case."""
+        return options.blocks or (SINGLE_BLOCKS if len(suite) == 1 else 1)
+
+    def analyse(self, table: Table, options: PositionOptions, levels: Levels) -> PositionResult:
+        """Figures, shapes and swings of what has finished."""
+        unit = "block" if len(table.facts) == 1 else "case"
+        present = table.arms()
+        curves = []
+        for template in options.templates:
+            names = slot_arms(table, template)
+            points = tuple(arm_figures(table, name) for name in names)
+            curves.append(Curve(template, points, curve_test(table, names, levels, unit)))
+        first = slot_arms(table, options.templates[0])
+        return PositionResult(
+            tuple(curves),
+            arm_figures(table, ORACLE) if ORACLE in present else None,
+            arm_figures(table, CLOSED) if CLOSED in present else None,
+            _swings(table, first),
+            unit,
+        )
+
+    def summary(self, result: PositionResult) -> str:
+        """One sentence a template."""
+        return " ".join(_say(curve, result.unit) for curve in result.curves)
+
+
+experiments.register("positions", title="Position curves", order=0)(Positions())
+
+
+def slot_arms(table: Table, template: str) -> tuple[str, ...]:
+    """The position arms of one template, first slot to last."""
+    suffix = "" if template == PLAIN else f"+{template}"
+    places: dict[str, list[float]] = {}
+    for cell in table.cells:
+        base = cell.arm.removesuffix(suffix) if suffix else cell.arm
+        if base.startswith("position:") and arm_name(base, template) == cell.arm and "+" not in base:
+            places.setdefault(cell.arm, []).append(float(cell.slot or 0))
+    return tuple(sorted(places, key=lambda arm: (_order(arm), sum(places[arm]) / len(places[arm]))))
+
+
+def _order(arm: str) -> float:
+    name = arm.removeprefix("position:").split("+", 1)[0]
+    return arms.NAMED_SLOTS.get(name, 0.5 if name == "own" else 0.0) if not name.isdecimal() else 0.0
+
+
+def curve_test(table: Table, names: Sequence[str], levels: Levels, unit: str) -> CurveTest:
+    """Name the shape of a curve, or say why it cannot be named and what would settle it."""
+    grid = matrix(table, names)
+    n = len(grid.whole())
+    problem = unscored(table, names)
+    if problem:
+        return CurveTest("unclear", problem, n, unit)
+    if len(names) < 3:
+        return CurveTest("unclear", "fewer than three distinct slots", n, unit)
+    if n < 2:
+        return CurveTest("unclear", f"one {unit} proves nothing", n, unit)
+    worst = _worst(table, names)
+    test = _sequential(grid, levels) if unit == "block" else _permuted(grid, names, levels)
+    shape = test.shape
+    # A cliff is the sharper word for what else would be called primacy, or not be named at all.
+    if shape in ("primacy", "unclear") and (test.p_any or 0) <= levels.alpha:
+        cliff = find_cliff(_counts(table, names), effect=test.shape != "flat", alpha=levels.alpha)
+        shape = "cliff" if cliff is not None else shape
+    return replace(test, shape=shape, worst_arm=worst[0], worst=worst[1])
+
+
+def _permuted(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest:
+    """The test over cases: any effect by permutation, each edge against the inner slots, flatness by equivalence."""
+    x = grid.whole()
+    n = len(x)
+    found = permutation_test(x, seed=levels.seed)
+    mirrored = permutation_test(1 - x, seed=levels.seed)
+    inner = x[:, 1:-1].mean(axis=1)
+    first, last = x[:, 0], x[:, -1]
+    gap = paired_gain(list(inner), list((first + last) / 2), seed=levels.seed)
+    any_effect, u, inverted = holm((found.p_any, found.p_u, mirrored.p_u))
+    # Equivalence is shown of each edge; two claims, both needed, so no correction is due.
+    flat = all(tost(list(inner), list(edge), levels.delta, alpha=levels.alpha).shown for edge in (first, last))
+    weaker, stronger = sorted((float((first - inner).mean()), float((last - inner).mean())))
+    shape, reason = "unclear", ""
+    if u <= levels.alpha and 2 * weaker >= stronger:
+        shape = "u"
+    elif inverted <= levels.alpha:
+        shape = "inverted"
+    elif any_effect <= levels.alpha and found.p_first <= levels.alpha and first.mean() >= last.mean():
+        shape = "primacy"
+    elif any_effect <= levels.alpha and found.p_last <= levels.alpha:
+        shape = "recency"
+    elif any_effect <= levels.alpha:
+        reason = "the slots differ, but no edge stands out"
+    elif flat:
+        shape = "flat"
+    else:
+        reason = f"{n} cases do not settle it"
+    return CurveTest(
+        shape,
+        reason,
+        n,
+        "case",
+        found.p_any,
+        found.p_first,
+        found.p_last,
+        gap=gap,
+        more=None if shape != "unclear" else _more_cases(gap.value, (first + last) / 2 - inner, levels.delta),
+    )
+
+
+def _sequential(grid: Matrix, levels: Levels) -> CurveTest:
+    """The test over the blocks of one case: the anytime-valid rule of the diagnosis, on first, middle and last."""
+    test = SlotTest(levels.alpha, levels.delta)
+    middle = (grid.values.shape[1] - 1) // 2
+    for row in grid.values:
+        test.add(*(_right(row[place]) for place in (0, middle, -1)))
+    reason = "" if test.shape != "unclear" else f"{test.blocks} blocks do not settle it"
+    return CurveTest(
+        test.shape,
+        reason,
+        test.complete_blocks,
+        "block",
+        e_value=test.e_value,
+        gap=test.gap_interval,
+        more=test.more_blocks if test.shape == "unclear" else None,
+    )
+
+
+def _right(value: float) -> bool | None:
+    return None if math.isnan(value) else value > 0.5
+
+
+def _more_cases(gap: float, gains: NDArray[np.float64], delta: float) -> int | None:
+    """Cases beyond those seen that would show the gap seen, or flatness, with power .8 if all goes on as it did."""
+    n, spread = len(gains), float(gains.var(ddof=1))
+    if spread == 0:
+        spread = 1.0 / n
+    options = [flat_pairs_needed(delta, spread)]
+    if abs(gap) > 1e-9:
+        options.append(cases_needed(gap, between=spread, within=0.0, repeats=1))
+    more = min(options) - n
+    return more if more > 0 else None
+
+
+def _worst(table: Table, names: Sequence[str]) -> tuple[str, Estimate | None]:
+    figures = [arm_figures(table, name) for name in names]
+    if any(not point.n for point in figures):
+        return "", None
+    # Units are whole cases, so a slot's count is its accuracy over its units, rounded to whole cases.
+    right = [round((point.accuracy or 0) * point.n) for point in figures]
+    found = worst_position(right, [point.n for point in figures])
+    return names[found.index], found.estimate
+
+
+def _counts(table: Table, names: Sequence[str]) -> list[SlotCount]:
+    figures = [arm_figures(table, name) for name in names]
+    return [SlotCount(index, point.trials, point.right) for index, point in enumerate(figures)]
+
+
+def _swings(table: Table, names: Sequence[str]) -> tuple[Swing, ...]:
+    found = []
+    for fact in table.facts:
+        grid = matrix(Table(tuple(c for c in table.cells if c.case_id == fact.case_id), (fact, fact)), names)
+        if len(grid.units):
+            found.append(Swing(fact.case_id, tuple(None if math.isnan(v) else float(v) for v in grid.values[0])))
+    return tuple(found)
+
+
+SHAPE_WORDS = {
+    "u": "both edges are read better than the inner slots",
+    "primacy": "the start is read best",
+    "recency": "the end is read best",
+    "cliff": "accuracy collapses past one slot",
+    "inverted": "the inner slots are read better than both edges",
+    "flat": "the position makes no difference that matters",
+    "unclear": "undetermined",
+}
+
+
+def _say(curve: Curve, unit: str) -> str:
+    test = curve.test
+    name = "" if curve.template == PLAIN else f"{curve.template}: "
+    rests = f"{test.n} {unit}{'' if test.n == 1 else 's'}"
+    if test.gap is not None:
+        rests += f", ends minus inner {test.gap.value:+.2f} [{test.gap.low:+.2f}, {test.gap.high:+.2f}]"
+    if test.p_any is not None:
+        rests += f", p = {test.p_any:.3g} for any effect"
+    if test.e_value is not None:
+        rests += f", e = {test.e_value:.3g}"
+    words = SHAPE_WORDS[test.shape]
+    if test.reason:
+        words += f": {test.reason}"
+    more = f"; about {test.more} more {unit}s would likely settle it" if test.more else ""
+    return f"{name}{words[0].upper()}{words[1:]} ({rests}){more}."
