@@ -263,7 +263,8 @@ def stage_of(seen):
 def test_a_cancel_while_remedies_are_tried_leaves_the_cause_undetermined_and_keeps_what_was_certain():
     case, seen = office_case(), []
     settings = runs.RunSettings(
-        model="scripted", options={"needles": list(case.answers), "edge": 1.0, "middle": 0.0, "latency": 0.02, "slots": 1}
+        model="scripted",
+        options={"needles": list(case.answers), "edge": 1.0, "middle": 0.0, "latency": 0.02, "slots": 1},
     )
     outcome = runs.run_diagnosis(
         case, settings, store=None, run_id="test", report=seen.append, cancelled=lambda: stage_of(seen) == "remedies"
