@@ -44,6 +44,16 @@ def test_an_oracle_cut_by_the_output_cap_is_output_budget():
     assert document["cause"] == "OUTPUT_BUDGET"
 
 
+@pytest.mark.parametrize(("model", "cause"), [("scripted", "OUTPUT_BUDGET"), ("some-model", "UNDETERMINED")])
+def test_an_output_budget_spent_by_another_model_is_no_fault_of_the_case(model, cause):
+    document = diagnose(office_case(model=model), edge=1.0, middle=0.0, faults=["reasoning"] * 4)
+    assert document["cause"] == cause
+    assert "OUTPUT_BUDGET" not in document["also"]
+    if cause == "UNDETERMINED":
+        assert position(document)["status"] == "undetermined"
+        assert "a limit of that model, not of some-model" in document["summary"]
+
+
 def test_a_bracket_with_one_unscored_call_is_asked_once_more():
     document = diagnose(office_case(), edge=1.0, middle=0.0, faults=["content-filter"])
     assert document["cause"] == "LOST_IN_THE_MIDDLE"

@@ -391,9 +391,7 @@ class _Test:
             case FaultKind.CONTEXT_WINDOW.value | FaultKind.PROMPT_CUT.value:
                 return self._over_window(end)
             case FaultKind.OUTPUT_BUDGET.value:
-                summary = f"The model spent its output budget without an answer{self._on_model()}: {end.reason}."
-                advice = "Raise the output cap or lower the reasoning effort; this is no miss by position."
-                return self._finding(Status.FAIL, summary, Cause.OUTPUT_BUDGET, known, advice, end)
+                return self._over_output(end, known)
             case "flat":
                 summary = f"Position makes no difference that matters here{self._on_model()}: {end.reason}."
                 return self._finding(Status.PASS, summary, None, known, "", end)
@@ -492,6 +490,18 @@ class _Test:
             return self._finding(Status.FAIL, summary, Cause.TRUNCATED, (), advice, end)
         summary = f"The prompt is longer than the tested model's window ({end.reason}), so position was not tested."
         return self._finding(Status.SKIPPED, summary, None, (), "Test on a model with a larger window.", end)
+
+    def _over_output(self, end: _End, known: tuple[Cause, ...]) -> Finding:
+        """An output budget that was spent without an answer: the case's own fault only where its own model was asked."""
+        advice = "Raise the output cap or lower the reasoning effort; this is no miss by position."
+        if self.bench.same_model is False:
+            summary = (
+                f"The tested model {self.bench.tested_model} spent its output budget without an answer ({end.reason}): "
+                f"that is a limit of that model, not of {self.case.model}, so position was not tested."
+            )
+            return self._finding(Status.UNDETERMINED, summary, None, known, advice, end)
+        summary = f"The model spent its output budget without an answer{self._on_model()}: {end.reason}."
+        return self._finding(Status.FAIL, summary, Cause.OUTPUT_BUDGET, known, advice, end)
 
     def _what_next(self, end: _End) -> str:
         if isinstance(self.bench.runner.stopped, BudgetSpent):
