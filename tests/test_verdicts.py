@@ -105,6 +105,15 @@ def test_the_own_slot_is_unknown_where_assembly_was_not_asked_for():
     assert "where the gold chunk was sent" not in document["summary"]
 
 
+def test_a_prompt_as_sent_without_the_question_is_tested_in_a_plain_template_that_asks_it():
+    case = office_case()
+    unasked = (Message("user", "\n\n".join(chunk.text for chunk in case.chunks) + "\n\nAnswer briefly:"),)
+    document = diagnose(replace(case, prompt=unasked), edge=1.0, middle=0.0)
+    assert document["position"]["template"] == "lim-qa-1"
+    assert "the question is not in the prompt as sent" in document["position"]["template_note"]
+    assert document["position"]["oracle"]["correct"] == 4
+
+
 def test_gold_chunks_spread_over_the_prompt_have_no_slot_of_their_own():
     case = office_case(gold=0, answer="Ivo Stanek")
     spread = replace(case, gold_ids=("c0", "c8"))

@@ -156,6 +156,29 @@ def test_chunks_that_stand_nowhere_are_no_template() -> None:
     assert learn_template([Message("user", "Hello")], CHUNKS).template is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Context:\n" + "\n\n".join(TEXTS) + "\n\nAnswer briefly:",
+        "Context:\n" + "\n\n".join((*TEXTS[:4], f"FAQ: {QUESTION} See page 2.")) + "\n\nAnswer briefly:",
+    ],
+)
+def test_a_prompt_that_asks_another_question_or_none_is_no_template(text: str) -> None:
+    chunks = (*CHUNKS[:4], Chunk("k5", TEXTS[4] if TEXTS[4] in text else f"FAQ: {QUESTION} See page 2."))
+    learned = template_of(Case("a", QUESTION, chunks, prompt=(Message("user", text),)))
+    assert learned.template is None
+    assert "the question is not in the prompt as sent" in learned.reason
+    assert learned.order == tuple(chunk.id for chunk in chunks)
+
+
+def test_a_question_in_another_message_without_its_mark_is_still_asked() -> None:
+    prompt = (
+        Message("user", "Context:\n" + "\n\n".join(TEXTS)),
+        Message("user", "how long are  raw logs kept - be brief"),
+    )
+    assert template_of(Case("a", QUESTION, CHUNKS, prompt=prompt)).template is not None
+
+
 def test_a_confirmed_proposal_makes_a_case_whose_template_is_the_prompts() -> None:
     imported = import_file(TEMPLATES["xml"].encode(), "paste")
     (case,) = imported.cases

@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from lim_core.importers.prompt.in_json import escaped
 from lim_core.importers.prompt.wrapping import Wrapper, learn_wrappers
+from lim_core.locate.search import locate
 from lim_core.types import Case, Chunk, Message, Prompt, Span
 
 # Between two chunks that stand whole in a prompt there is no room for a clipped third one.
@@ -107,10 +108,20 @@ class _Place:
 
 
 def template_of(case: Case) -> Learned:
-    """The template of a case's prompt as sent."""
+    """The template of a case's prompt as sent; none where its question stands nowhere around the chunks."""
     if case.prompt is None:
         return Learned(None, "the prompt as sent is not known")
-    return learn_template(case.prompt, case.chunks, case.question)
+    learned = learn_template(case.prompt, case.chunks, case.question)
+    if learned.template is None or not case.question.strip():
+        return learned
+    # A question that only a chunk quotes moves and goes with that chunk, so the chunks are left out here.
+    frame = learned.template.lay_out(case.question, ()).messages
+    if locate((), frame, case.question).question is None:
+        reason = (
+            "the question is not in the prompt as sent outside the chunks, so arms in its template would not ask it"
+        )
+        return replace(learned, template=None, reason=reason)
+    return learned
 
 
 def learn_template(messages: Sequence[Message], chunks: Sequence[Chunk], question: str = "") -> Learned:
