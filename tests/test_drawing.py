@@ -11,8 +11,8 @@ import pytest
 from lim_core.drawing.diagnosis import position_chart, remedy_chart
 from lim_core.drawing.prompt_strip import MAX_BARS, strip_bars, strip_chart
 from lim_core.drawing.reading import AssemblyRow, ChunkRow, Reading, read_document
+from lim_core.drawing.rows import assembly_rows, evidence_rows, position_rows
 from lim_core.types import Status
-from lim_core.ui.strip import assembly_rows, evidence_rows, position_rows
 
 HOSTILE = "<img src=x onerror=alert(1)><b>bold</b> & $x$ ![i](http://evil.example/p.png)"
 

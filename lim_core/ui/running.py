@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from lim_core.drawing.verdict import outcome_line
 from lim_core.drawing.words import count, duration, stage_words
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
 from lim_core.summary import five_lines
 from lim_core.types import Case, Json
 from lim_core.ui import shell, views
-from lim_core.ui.result import outcome_line, show_result
+from lim_core.ui.result import show_result
 from lim_core.ui.resuming import allowed_key, ending, key_gone, resume_form, stop, with_an_end
 from lim_core.ui.trials import show_trials
 

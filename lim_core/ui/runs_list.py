@@ -7,12 +7,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from lim_core.drawing.verdict import cause_status, outcome_line
 from lim_core.drawing.words import CAUSES, SIGNS, cause_words, clip, count, duration
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
 from lim_core.store.records import RunStatus, RunSummary
 from lim_core.ui import shell, views
-from lim_core.ui.result import cause_status, outcome_line
 from lim_core.ui.resuming import WAITING_WORDS, key_gone, stop
 
 PAGE = 50
