@@ -83,6 +83,9 @@ def test_missing_fields_and_the_stages_they_disable() -> None:
     (report,) = read(_documents(None, None)).report.cases
     assert {one.stage for one in report.disabled} == {"truncation", "retrieval", "assembly", "position"}
     assert "question" in report.missing
+    # Without scores there is no direction to miss.
+    assert "score_direction" not in (*report.missing, *report.found)
+    assert "score_direction" in read(_documents(0.5, 0.5)).report.cases[0].missing
     full = read({
         "question": "q", "answers": ["a"], "chunks": ["a", "b", "c", "d"], "prompt": "p", "usage": {"prompt_tokens": 9},
     })  # fmt: skip

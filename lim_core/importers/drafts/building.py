@@ -124,6 +124,8 @@ class Builder:
         present = {"question": bool(case.question), "chunks": bool(case.chunks)}
         present |= {name: bool(getattr(case, name)) for name in _FIELDS}
         present["scores"] = any(chunk.score is not None for chunk in case.chunks)
+        if not present["scores"]:
+            del present["score_direction"]  # without scores there is nothing to direct
         present["ids"] = any(chunk.id is not None for chunk in draft.chunks or ()) or draft.own is not None
         return CaseReport(
             case_id=case.id,
