@@ -212,7 +212,10 @@ def test_fields_that_the_record_lacks_are_added_and_enable_their_stages() -> Non
 def test_the_chunks_of_a_prompt_are_taken_with_one_click_and_the_question_can_be_changed() -> None:
     test = shape("openai_request.json")
     assert not ready(test)
-    assert "6 chunks, laid out as numbered documents" in said(test)
+    assert "6 chunks, told by numbered documents" in said(test)
+    # Its chunks are there, only not confirmed, so no stage is said to lack them.
+    assert "will be skipped" not in said(test)
+    assert "Not in it: question, chunks, right answers, gold ids, candidates, answer given" in said(test)
     box = test.text_area(key="work-asked-case")
     assert box.value == "How much does a ticket for a large dog cost on the tram?"
     assert "Guessed: taken from the place in the prompt" in said(test)
@@ -224,6 +227,9 @@ def test_the_chunks_of_a_prompt_are_taken_with_one_click_and_the_question_can_be
     assert case["question"] == "What does a large dog pay?"
     assert len(case["chunks"]) == 6
     assert "needs-chunks" not in case["tags"]
+    assert "The prompt as sent has 2 messages (developer, user)." in said(test)
+    contents = [message["content"] for message in case["prompt"]]
+    assert set(contents) <= {item.value for item in test.code}
     test.button(key="undo").click()
     assert not ready(healthy(test.run()))
 
@@ -306,6 +312,32 @@ def test_a_row_says_rank_source_score_and_tokens() -> None:
     text = said(paste(json.dumps(LOGS)))
     assert "rank 2 · b · ops.md, page 3 · no score · " in text
     assert "rank 3 · c · score 0.5 · " in text
+
+
+def test_a_long_id_keeps_both_ends_on_its_row_and_stands_whole_with_the_text() -> None:
+    ids = ["handbooks/2026/carriage-of-animals.md#chunk-7", "handbooks/2026/carriage-of-animals.md#chunk-8"]
+    chunks = [{"id": one, "text": f"Raw logs are kept {place} days."} for place, one in enumerate(ids)]
+    test = paste(json.dumps({**LOGS, "chunks": chunks, "gold_ids": [ids[1]]}))
+    assert "rank 1 · handbooks/20….md#chunk-7 · " in said(test)
+    assert "Chunk handbooks/20….md#chunk-8 (rank 2) is gold." in said(test)
+    test.session_state[f"work-text-{ids[0]}"] = True
+    healthy(test.run())
+    assert f"id {ids[0]}" in said(test)
+
+
+def test_the_notes_on_a_case_are_said_before_it_is_ready_too() -> None:
+    note = "Note: no separator was found, so the whole text is one chunk"
+    test = paste("Raw logs are kept 45 days.")
+    assert said(test).count(note) == 1
+    test.text_area(key="work-question").set_value("How long are raw logs kept?")
+    healthy(test.run())
+    assert said(test).count(note) == 1
+
+
+def test_titles_of_proposed_chunks_stand_before_their_texts() -> None:
+    prompt = "\n".join(f"Document [{n}](Title: Page {n}) Raw logs are kept {n}5 days." for n in (1, 2, 3))
+    test = paste(f"{prompt}\n\nQuestion: How long are raw logs kept?\nAnswer:")
+    assert list(test.dataframe[0].value.columns) == ["rank", "id", "title", "text"]
 
 
 def test_a_long_list_is_paged_filtered_and_moved_in() -> None:

@@ -14,7 +14,7 @@ from lim_core.evidence.marks import Mark
 from lim_core.tokens import counter_for
 from lim_core.types import Case, Chunk, Counter, Status
 from lim_core.ui import session, views
-from lim_core.ui.gold_form import marks_of
+from lim_core.ui.gold_form import marks_of, short_id
 
 PAGE = 20
 # Characters of a chunk's text on its own line, before and after the answer, and in full on demand.
@@ -125,6 +125,8 @@ def _row(
         box = st.expander(_opening(case, chunk, marks), key=f"work-text-{chunk.id}", on_change="rerun", type="compact")
         if box.open:
             with box:
+                if short_id(chunk.id) != chunk.id:
+                    views.note(f"id {clip(chunk.id, 400)}")
                 views.block(chunk.text[:_WHOLE], height=260 if len(chunk.text) > 800 else None)
                 if len(chunk.text) > _WHOLE:
                     views.note(f"The first {count(_WHOLE)} of {count(len(chunk.text))} characters.")
@@ -143,7 +145,7 @@ def _facts(chunk: Chunk, rank: int, counter: Counter) -> str:
     tokens = counter.count(chunk.text)
     about = count(tokens.n) if tokens.exact else f"{count(tokens.low)} to {count(tokens.high)}"
     score = "no score" if chunk.score is None else f"score {chunk.score:.4g}"
-    parts = [f"rank {rank + 1}", clip(chunk.id, 60), clip(source_of(chunk), 80), score, f"{about} tokens"]
+    parts = [f"rank {rank + 1}", short_id(chunk.id), clip(source_of(chunk), 80), score, f"{about} tokens"]
     return " · ".join(part for part in parts if part)
 
 

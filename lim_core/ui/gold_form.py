@@ -16,6 +16,7 @@ from lim_core.types import Case, Status
 from lim_core.ui import session, views
 
 _LISTED = 8
+_LONG_ID = 24
 
 
 def gold_form(imported: Case, case: Case) -> None:
@@ -114,7 +115,12 @@ def _named(case: Case, ids: tuple[str, ...]) -> str:
     return listed[:1].upper() + listed[1:]
 
 
+def short_id(chunk_id: str) -> str:
+    """An id that fits a line: a long one loses its middle, for hashes and paths may differ at either end only."""
+    return chunk_id if len(chunk_id) <= _LONG_ID else f"{chunk_id[: _LONG_ID // 2]}…{chunk_id[-(_LONG_ID // 2 - 1) :]}"
+
+
 def _rank(case: Case, chunk_id: str) -> str:
     """A chunk by its rank, as the list below numbers it, with its id."""
     rank = next((place for place, chunk in enumerate(case.chunks, 1) if chunk.id == chunk_id), None)
-    return f"chunk {clip(chunk_id, 40)}" + (f" (rank {rank})" if rank is not None else " (not retrieved)")
+    return f"chunk {short_id(chunk_id)}" + (f" (rank {rank})" if rank is not None else " (not retrieved)")

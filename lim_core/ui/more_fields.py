@@ -13,6 +13,7 @@ from lim_core.ui import session, views
 
 _PROMPT, _ANSWER, _MODEL, _REASON = "work-prompt", "work-answer", "work-model", "work-finish"
 _WINDOW, _BUDGET, _REPORTED = "work-window", "work-budget", "work-reported"
+_SHOWN, _WHOLE = 20, 20_000
 _REASONS = ("stop", "length", "content_filter", "tool_calls")
 
 
@@ -43,7 +44,13 @@ def _prompt(imported: Case, case: Case) -> None:
     messages = case.prompt or ()
     if len(messages) > 1 or (messages and messages[0].role != "user"):
         roles = ", ".join(message.role for message in messages[:20])
-        views.note(f"The prompt as sent has {count(len(messages))} messages ({roles}).")
+        said = "1 message" if len(messages) == 1 else f"{count(len(messages))} messages"
+        views.note(f"The prompt as sent has {said} ({roles}).")
+        for message in messages[:_SHOWN]:
+            views.note(message.role)
+            views.block(message.content[:_WHOLE], height=120 if len(message.content) > 300 else None)
+        if len(messages) > _SHOWN or any(len(message.content) > _WHOLE for message in messages[:_SHOWN]):
+            views.note(f"The first {_SHOWN} messages are shown, each up to {count(_WHOLE)} characters.")
         return
     st.session_state[_PROMPT] = messages[0].content if messages else ""
     st.text_area("Prompt as sent", key=_PROMPT, height=120, on_change=_set_prompt, args=(imported,))

@@ -13,7 +13,7 @@ from lim_core.drawing.words import clip, count, stage_words
 from lim_core.errors import InputError
 from lim_core.importers import Imported, Proposal, accept
 from lim_core.importers.drafts.report import CaseReport, disabled_stages
-from lim_core.types import Case, ScoreDirection
+from lim_core.types import Case, Chunk, ScoreDirection
 from lim_core.ui import session, views
 from lim_core.ui.chunk_list import chunk_list
 from lim_core.ui.gold_form import gold_form
@@ -21,6 +21,8 @@ from lim_core.ui.more_fields import more_fields
 
 _QUESTION, _ANSWERS, _DIRECTION, _ASKED = "work-question", "work-answers", "work-direction", "work-asked"
 _PIECES_SHOWN = 30
+# Fields whose names in a case file could be taken for something else beside the labels of the page.
+_WORDS = {"answers": "right answers", "answer": "answer given", "prompt": "prompt as sent", "ids": "chunk ids"}
 _DIRECTIONS: dict[str, ScoreDirection | None] = {
     "not known": None,
     "similarity: higher is better": ScoreDirection.SIMILARITY,
@@ -64,8 +66,13 @@ def _record(report: CaseReport, case: Case) -> None:
     views.note(f"Found: {_names(report.found)}.")
     if report.missing:
         views.note(f"Not in it: {_names(report.missing)}.")
-    for one in disabled_stages(case):
+    # While its chunks wait to be confirmed, a stage may lack them only for now.
+    for one in () if NEEDS_CHUNKS in case.tags else disabled_stages(case):
         views.note(f"{stage_words(one.stage)} will be skipped: add {one.needs.replace('_', ' ')}.")
+    if NEEDS_CHUNKS in case.tags or NEEDS_QUESTION in case.tags:
+        # A case that is ready says them beside what it costs.
+        for said in report.notes[:10]:
+            views.note(f"Note: {said}")
     for group in report.same_text[:10]:
         views.note(f"These chunks have the same text: {', '.join(clip(one, 40) for one in group[:20])}.")
     for old, new in report.renamed[:10]:
@@ -115,12 +122,11 @@ def _confirm(imported: Case, case: Case, proposal: Proposal) -> None:
         total = len(proposal.chunks)
         st.subheader("Chunks found in the prompt", anchor=False)
         views.note(
-            f"{count(total)} chunks, laid out as {proposal.how}, {proposal.sure:.0%} sure. "
+            f"{count(total)} chunks, told by {proposal.how}, {proposal.sure:.0%} sure. "
             "The template around them is kept, so that tests send your own prompt."
         )
         rows: list[views.Row] = [
-            {"rank": place, "id": chunk.id, "text": clip(chunk.text, 240), "title": chunk.title or None}
-            for place, chunk in enumerate(proposal.chunks[:_PIECES_SHOWN], 1)
+            _proposed(place, chunk) for place, chunk in enumerate(proposal.chunks[:_PIECES_SHOWN], 1)
         ]
         views.table(rows, alt="Chunks proposed from the prompt, in its order")
         if total > _PIECES_SHOWN:
@@ -133,6 +139,12 @@ def _confirm(imported: Case, case: Case, proposal: Proposal) -> None:
             f"Use these {count(total)} chunks", type="primary", icon=":material/check:", key="accept",
             on_click=_accept, args=(imported, proposal), disabled=not question.strip(),
         )  # fmt: skip
+
+
+def _proposed(place: int, chunk: Chunk) -> views.Row:
+    """A row of the proposal; the title stands before the text, which may run past the edge."""
+    title = {"title": chunk.title} if chunk.title else {}
+    return {"rank": place, "id": chunk.id, **title, "text": clip(chunk.text, 240)}
 
 
 def _copy(case: Case) -> None:
@@ -164,4 +176,4 @@ def _set_direction(imported: Case) -> None:
 
 
 def _names(fields: tuple[str, ...]) -> str:
-    return ", ".join(name.replace("_", " ") for name in fields) or "nothing"
+    return ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in fields) or "nothing"
