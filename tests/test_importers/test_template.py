@@ -171,6 +171,17 @@ def test_a_prompt_that_asks_another_question_or_none_is_no_template(text: str) -
     assert learned.order == tuple(chunk.id for chunk in chunks)
 
 
+def test_a_short_chunk_that_is_clipped_would_stay_in_the_template() -> None:
+    text = "Context:\n" + "\n\n".join((TEXTS[0], "Raw logs are kept for 45 days", *TEXTS[2:])) + f"\n\nQ: {QUESTION}"
+    learned = template_of(Case("a", QUESTION, CHUNKS, prompt=(Message("user", text),)))
+    assert learned.template is None
+    assert learned.reason == "chunk k2 stands in the prompt as sent in part only"
+    gone = text.replace("Raw logs are kept for 45 days\n\n", "")
+    left_out = template_of(Case("b", QUESTION, CHUNKS, prompt=(Message("user", gone),)))
+    assert left_out.template is not None
+    assert left_out.missing == ("k2",)
+
+
 def test_a_question_in_another_message_without_its_mark_is_still_asked() -> None:
     prompt = (
         Message("user", "Context:\n" + "\n\n".join(TEXTS)),

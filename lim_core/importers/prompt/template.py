@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from lim_core.importers.prompt.in_json import escaped
 from lim_core.importers.prompt.wrapping import Wrapper, learn_wrappers
+from lim_core.locate.cuts import as_sent
 from lim_core.locate.search import locate
 from lim_core.types import Case, Chunk, Message, Prompt, Span
 
@@ -108,11 +109,18 @@ class _Place:
 
 
 def template_of(case: Case) -> Learned:
-    """The template of a case's prompt as sent; none where its question stands nowhere around the chunks."""
+    """The template of a case's prompt as sent; none where part of a chunk, or no question, would be left in it."""
     if case.prompt is None:
         return Learned(None, "the prompt as sent is not known")
     learned = learn_template(case.prompt, case.chunks, case.question)
-    if learned.template is None or not case.question.strip():
+    if learned.template is None:
+        return learned
+    if learned.missing:
+        clipped = [f for f in as_sent(case).located.found if f.chunk_id in learned.missing and f.region is not None]
+        if clipped:
+            reason = f"chunk {clipped[0].chunk_id[:80]} stands in the prompt as sent in part only"
+            return replace(learned, template=None, reason=reason)
+    if not case.question.strip():
         return learned
     # A question that only a chunk quotes moves and goes with that chunk, so the chunks are left out here.
     frame = learned.template.lay_out(case.question, ()).messages
