@@ -21,6 +21,7 @@ from lim_core.importers.shapes.fields import (
     text,
     whole,
 )
+from lim_core.importers.shapes.generation import generation_in, replied_model
 from lim_core.importers.shapes.messages import Turn, read_messages
 from lim_core.importers.shapes.search import find_rows, see_rows
 from lim_core.importers.shapes.spans import Span, SpanKind, kind_by_name, start_key
@@ -98,7 +99,7 @@ def _span(run: Mapping[str, Json], parent: str, line: int | None) -> Span:
         documents=documents,
         before=before,
         prompt=prompt,
-        model=_model(run, settings),
+        model=_model(run, settings) or (replied_model(outputs) if kind == "llm" else None),
         finish_reason=_finish(outputs),
         usage=_usage(run, outputs),
         params={key: settings[key] for key in _PARAMS if settings.get(key) is not None},
@@ -123,18 +124,11 @@ def _model(run: Mapping[str, Json], settings: Mapping[str, Json]) -> str | None:
     return label(found) or None
 
 
-def _generation(outputs: Json) -> Mapping[str, Json]:
-    item: Json = mapping(outputs).get("generations")
-    while isinstance(item, list) and item:
-        item = item[0]
-    return mapping(item)
-
-
 def _finish(outputs: Json) -> str | None:
     choice = listed(mapping(outputs).get("choices"))
     if choice:
         return label(mapping(choice[0]).get("finish_reason")) or None
-    generation = _generation(outputs)
+    generation = generation_in(outputs)
     found = dig(generation, "generation_info.finish_reason") or dig(
         generation, "message.kwargs.response_metadata.finish_reason"
     )
@@ -143,7 +137,7 @@ def _finish(outputs: Json) -> str | None:
 
 def _usage(run: Mapping[str, Json], outputs: Json) -> Mapping[str, Json]:
     told = (
-        mapping(dig(_generation(outputs), "message.kwargs.usage_metadata"))
+        mapping(dig(generation_in(outputs), "message.kwargs.usage_metadata"))
         or mapping(mapping(outputs).get("usage_metadata"))
         or mapping(mapping(outputs).get("usage"))
         or mapping(dig(outputs, "llm_output.token_usage"))

@@ -22,6 +22,7 @@ from lim_core.importers.shapes.fields import (
     text,
     whole,
 )
+from lim_core.importers.shapes.generation import replied_model
 from lim_core.importers.shapes.messages import Turn, read_messages
 from lim_core.importers.shapes.spans import Span, SpanKind, start_key
 from lim_core.importers.shapes.trace import cases_of
@@ -76,7 +77,8 @@ def _span(raw: RawSpan) -> Span:
         before=before,
         textless=lost + lost_too,
         prompt=prompt if kind == "llm" else None,
-        model=label(first(mapping(attributes.get("llm")), "model_name", "model")) or None,
+        model=label(first(mapping(attributes.get("llm")), "model_name", "model"))
+        or (replied_model(opened(dig(attributes, "output.value"))) if kind == "llm" else None),
         finish_reason=label(dig(attributes, "llm.finish_reason")) or None,
         usage={
             "prompt_tokens": whole(_leaf(dig(attributes, "llm.token_count.prompt"))),

@@ -47,7 +47,8 @@ def test_a_trace_of_two_questions_is_two_cases(name: str) -> None:
         # The reranked list carries the ids of the candidates it was cut from.
         assert {chunk.id for chunk in case.chunks} <= {chunk.id for chunk in case.candidates or ()}
         assert case.usage is not None
-        assert (case.usage.prompt_tokens, case.finish_reason) == (350, "stop")
+        # The settings of the runs name no model; the reply does.
+        assert (case.usage.prompt_tokens, case.finish_reason, case.model) == (350, "stop", "m-large")
 
 
 @pytest.mark.parametrize("form", ["sdk.jsonl", "rest.json", "otlp.json", "frame.json"])
