@@ -122,18 +122,50 @@ def duration(seconds: float | None) -> str:
 
 
 def arm_words(arm: str) -> str:
-    """An arm's name for people; slots counted from 1."""
-    if arm.startswith("position:"):
-        slot = arm.removeprefix("position:")
+    """An arm's name for people, its template options behind a comma; slots counted from 1."""
+    base, *options = arm.split("+")
+    return ", ".join((_base_words(base), *options))
+
+
+def _base_words(arm: str) -> str:
+    kind, _, name = arm.partition(":")
+    if kind == "position":
         return (
-            f"slot {int(slot) + 1}"
-            if slot.isdecimal()
-            else {"q1": "25%", "q3": "75%", "own": "own slot"}.get(slot, slot)
+            f"slot {int(name) + 1}"
+            if name.isdecimal()
+            else {"q1": "25%", "q3": "75%", "own": "own slot"}.get(name, name)
         )
-    return {"closed-book": "closed-book", "as-sent": "prompt as sent"}.get(arm, arm)
+    if kind == "k":
+        return "all chunks" if name == "all" else f"k = {name}"
+    if kind == "ordering":
+        return name
+    if kind == "grid":
+        length, _, depth = name.partition(":")
+        return f"{length} tokens, {depth}% of the way"
+    return {
+        "as-sent": "prompt as sent",
+        "distraction:without-hard": "without the best-ranked distractors",
+        "distraction:without-easy": "without the worst-ranked distractors",
+    }.get(arm, arm)
+
+
+def tally(right: int, trials: int, n: int, accuracy: float | None) -> str:
+    """How often an arm was right: k/n where each unit is one trial, else the mean over units with their number."""
+    if accuracy is None or not n:
+        return "–"
+    return f"{right}/{n}" if trials == n else f"{percent(accuracy)}, n {n}"
 
 
 def clip(text: str, length: int) -> str:
     """Text on one line of at most `length` characters, marked where it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def clip_middle(text: str, length: int) -> str:
+    """Text on one line of at most `length` characters, cut in the middle: ids of one suite mostly differ at their ends."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    tail = (length - 1) * 2 // 3
+    return f"{line[: length - 1 - tail]}…{line[-tail:]}"
