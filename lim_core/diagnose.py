@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lim_core.errors import LimError, RunCancelled
 from lim_core.remedies import TREATABLE, try_remedies
@@ -71,7 +71,9 @@ def diagnose(case: Case, bench: Bench, only: Sequence[str] | None = None) -> Ite
     remedies: tuple[Remedy, ...] = ()
     if certain in TREATABLE and bench.runner.stopped is None:
         bench.report(Progress(stage="remedies"))
-        remedies = try_remedies(case, bench, _order_sent(earlier.get("position")))
+        left_out = _ids(earlier.get("position"), "left_out") or ()
+        sent = replace(case, chunks=tuple(chunk for chunk in case.chunks if chunk.id not in left_out))
+        remedies = try_remedies(sent, bench, _ids(earlier.get("position"), "order_as_sent"))
     stopped = bench.runner.stopped
     cause = Cause.UNDETERMINED if _broken_off(stopped) else certain
     seen = dict.fromkeys((certain, *(c for f in findings for c in (f.cause, *f.also) if c is not None)))
@@ -148,7 +150,7 @@ def _spared(name: str, earlier: Mapping[str, Finding], bench: Bench, only: Seque
     return None
 
 
-def _order_sent(position: Finding | None) -> list[str] | None:
-    """Chunk ids in the order of the prompt as sent, as the position test took it; None where that is not known."""
-    value: Json = position.evidence.get("order_as_sent") if position is not None else None
-    return [str(name) for name in value] if isinstance(value, list) else None
+def _ids(position: Finding | None, name: str) -> list[str] | None:
+    """Chunk ids that the position test noted under this name in its evidence; None where it did not."""
+    value: Json = position.evidence.get(name) if position is not None else None
+    return [str(each) for each in value] if isinstance(value, list) else None

@@ -43,7 +43,7 @@ def try_remedies(case: Case, bench: Bench, sent: Sequence[str] | None = None) ->
     # Sampled replies are drawn anew: the position test stopped on its own draws, so they flatter whatever comes after.
     repeat = 1 if _sampled(case) else 0
     frame = arms.frame_of(case).frame
-    plans = tuple(plan_remedies(case, bench, parts))
+    plans = tuple(_offer(plan, as_sent) for plan in plan_remedies(case, bench, parts))
     results: list[TrialResult] = []
     for block, order in enumerate(islice(arms.distractor_orders(parts.distractors, bench.seed), BLOCKS)):
         own = arms.place(order, parts.gold, parts.own_index) if block else as_sent
@@ -70,10 +70,10 @@ def plan_remedies(case: Case, bench: Bench, parts: Split) -> Iterator[Plan]:
         ranked = tuple(case.chunks[index] for index in picks)
         rank = _rank(ranked, gold)
         name = f"rerank:{entry.name}"
-        yield _offer(Plan(name, entry.title, ranked, f"ranks the gold chunk {rank + 1} of {n}"), case)
+        yield Plan(name, entry.title, ranked, f"ranks the gold chunk {rank + 1} of {n}")
         edged = arrange("edges", ranked)
         if rank:
-            yield _offer(Plan(f"{name}+edges", f"{entry.title}, best at both edges", edged, _lands(edged, gold)), case)
+            yield Plan(f"{name}+edges", f"{entry.title}, best at both edges", edged, _lands(edged, gold))
         for k in _CUTS:
             if k >= n:
                 continue
@@ -86,7 +86,7 @@ def plan_remedies(case: Case, bench: Bench, parts: Split) -> Iterator[Plan]:
                 yield Plan(f"{name}+k:{k}", title, ranked[:k], f"keeps the gold chunk at rank {rank + 1} of {k}")
     for name in ("edges", "reverse"):
         arranged = arrange(name, case.chunks)
-        yield _offer(Plan(f"ordering:{name}", orderings[name].title, arranged, _lands(arranged, gold)), case)
+        yield Plan(f"ordering:{name}", orderings[name].title, arranged, _lands(arranged, gold))
     for k in _CUTS:
         if retrieved < k < n:
             note = f"keeps the gold chunk, retrieved at rank {retrieved + 1}"
@@ -98,9 +98,9 @@ def _sampled(case: Case) -> bool:
     return isinstance(temperature, int | float) and temperature > 0
 
 
-def _offer(plan: Plan, case: Case) -> Plan:
+def _offer(plan: Plan, as_sent: Sequence[Chunk]) -> Plan:
     """The plan, or why it is not worth a call: a remedy that sends the same prompt cannot change the answer."""
-    if plan.chunks == case.chunks:
+    if plan.chunks == tuple(as_sent):
         return Plan(plan.name, plan.title, None, "not tried: it leaves every chunk where it is")
     return plan
 

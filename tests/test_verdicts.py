@@ -85,11 +85,46 @@ def test_a_prompt_with_chunks_left_out_is_no_proof_against_the_template():
     assert document["cause"] == "UNDETERMINED"
 
 
-def test_the_own_slot_is_unknown_where_chunks_were_left_out_of_the_prompt():
+def test_chunks_that_the_prompt_builder_left_out_are_not_tested_or_brought_back():
+    """Seven of sixteen were sent, in an order of the builder's own: they are the case that production has."""
+    case = office_case(gold=7, answer="Ivo Stanek")
+    sent = tuple(case.chunks[index] for index in (12, 3, 9, 7, 1, 5, 10))
+    document = diagnose(sent_as(case, sent), edge=1.0, middle=0.0)
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert document["position"]["order_as_sent"] == [chunk.id for chunk in sent]
+    assert document["position"]["own_index"] == 3
+    assert max(point["index"] for point in document["position"]["points"]) == 6
+    assert len(document["position"]["left_out"]) == 9
+    assert "Tested are the 7 chunks that were sent; 9 retrieved ones were left out" in document["summary"]
+    notes = {remedy["name"]: remedy["note"] for remedy in document["remedies"]}
+    assert notes["rerank:bm25"] == "ranks the gold chunk 1 of 7"
+
+
+def test_a_remedy_that_makes_the_prompt_as_sent_again_is_not_tried():
+    """Production reverses what was retrieved: reversing is no remedy there, the retrieved order would be one."""
+    case = office_case(gold=7)
+    document = diagnose(sent_as(case, case.chunks[::-1]), edge=1.0, middle=0.0)
+    assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    remedies = {remedy["name"]: remedy for remedy in document["remedies"]}
+    assert not remedies["ordering:reverse"]["tried"]
+    assert "leaves every chunk where it is" in remedies["ordering:reverse"]["note"]
+
+
+def test_gold_that_was_read_right_among_the_chunks_sent_is_not_blamed_on_those_left_out():
     case = office_case(gold=7, answer="Ivo Stanek")
     document = diagnose(sent_as(case, case.chunks[7:12]), edge=1.0, middle=0.0)
-    assert "position:own" not in arms(document)
+    assert arms(document)["position:first"]["index"] == document["position"]["own_index"] == 0
+    assert document["cause"] == "NOT_REPRODUCED"
+
+
+def test_a_prompt_that_clips_the_gold_leaves_the_test_to_all_that_was_retrieved():
+    case = office_case(gold=7)
+    clipped = replace(case.chunks[7], text=case.chunks[7].text.removesuffix(" at the Lindholm office."))
+    document = diagnose(sent_as(case, (*case.chunks[3:7], clipped, *case.chunks[8:12])), edge=1.0, middle=0.0)
     assert document["cause"] == "LOST_IN_THE_MIDDLE"
+    assert "left_out" not in document["position"]
+    assert max(point["index"] for point in document["position"]["points"]) == 15
+    assert document["position"]["order_as_sent"] is None
 
 
 def test_the_own_slot_is_unknown_where_assembly_was_not_asked_for():

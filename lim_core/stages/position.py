@@ -39,7 +39,14 @@ def position(case: Case, bench: Bench, earlier: Mapping[str, Finding]) -> Findin
     obstacle = _obstacle(case, bench)
     if obstacle is not None:
         return obstacle
-    return _Test(case, bench, earlier).run()
+    tested = _chunks_sent(case, earlier.get("assembly"))
+    finding = _Test(tested, bench, earlier).run()
+    kept = {chunk.id for chunk in tested.chunks}
+    left_out = [chunk.id for chunk in case.chunks if chunk.id not in kept]
+    if not left_out:
+        return finding
+    note = f" Tested are the {len(kept)} chunks that were sent; {len(left_out)} retrieved ones were left out of the prompt."
+    return replace(finding, summary=finding.summary + note, evidence={**finding.evidence, "left_out": left_out})
 
 
 def _obstacle(case: Case, bench: Bench) -> Finding | None:
@@ -119,10 +126,10 @@ class _Test:
     test: SlotTest = field(init=False)
 
     def _as_one_arm(self, order: Sequence[str] | None) -> bool:
-        """Whether the gold's own slot is known: every chunk was seen in the prompt as sent, the gold chunks side by side.
+        """Whether the gold's own slot is known: every chunk tested is in the prompt as sent, the gold chunks side by side.
 
-        With chunks left out, or gold chunks spread, no arm stands for where the gold was; and where the prompt as sent is
-        not known, nothing says that the retrieved order is the order that was sent.
+        With chunks more than were sent, or gold chunks spread, no arm stands for where the gold was; and where the prompt as
+        sent is not known, nothing says that the retrieved order is the order that was sent.
         """
         if order is None or len(order) < len(self.case.chunks):
             return False
@@ -357,7 +364,9 @@ class _Test:
         finding = self._conclude_layout(end)
         if end.kind not in ("effect", "all-wrong", "open", "flat") or finding.cause in _NOT_LOST:
             return finding
-        rivals = rivals_of(self.earlier.get("retrieval"), [chunk.id for chunk in self.parts.gold])
+        tested = {chunk.id for chunk in self.parts.distractors}
+        named = rivals_of(self.earlier.get("retrieval"), [chunk.id for chunk in self.parts.gold])
+        rivals = [name for name in named if name in tested]
         if not rivals or self.bench.runner.stopped is not None:
             return finding
         removal = try_removal(self.case, self.bench, self.parts, self.framing.frame, rivals)
@@ -647,6 +656,15 @@ def _all_whole(assembly: Finding | None) -> bool:
     """Whether every chunk stands in the prompt as sent once, and whole."""
     rows = _rows_as_sent(assembly)
     return bool(rows) and all(row.get("state") == "whole" for row in rows)
+
+
+def _chunks_sent(case: Case, assembly: Finding | None) -> Case:
+    """The case with the chunks that production sent, where the prompt as sent holds the gold whole; else the case as it is."""
+    there = {str(row.get("id")) for row in _rows_as_sent(assembly) if row.get("token_offset") is not None}
+    whole = {str(row.get("id")) for row in _rows_as_sent(assembly) if row.get("state") in ("whole", "doubled")}
+    if not whole.issuperset({chunk.id for chunk in case.chunks}.intersection(gold_of(case).ids)):
+        return case
+    return replace(case, chunks=tuple(chunk for chunk in case.chunks if chunk.id in there))
 
 
 def _order_as_sent(assembly: Finding | None) -> list[str] | None:
