@@ -74,7 +74,8 @@ class Builder:
             notes.append(
                 f"{len(named.extra_gold)} reference text(s) are in none of the retrieved chunks: kept as the corpus, as gold"
             )
-        direction = guess_direction(_scored(named))
+        scored = _scored(named)
+        direction = guess_direction(scored, "candidate" if scored is named.candidates else "chunk")
         if direction is not None:
             guesses.append(direction)
             record["score_direction"] = direction.value or None

@@ -10,8 +10,11 @@ from lim_core.importers.drafts.report import Guess
 from lim_core.importers.shapes.fields import number
 
 
-def guess_direction(chunks: Sequence[DraftChunk]) -> Guess | None:
-    """The direction with the reason; None where there are no scores. An empty value means that nothing can be told."""
+def guess_direction(chunks: Sequence[DraftChunk], called: str = "chunk") -> Guess | None:
+    """The direction with the reason; None where there are no scores. An empty value means that nothing can be told.
+
+    `called` is what one of the list is called in the reason.
+    """
     scored = [(score, chunk) for chunk in chunks if (score := number(chunk.score)) is not None]
     if not scored:
         return None
@@ -33,17 +36,17 @@ def guess_direction(chunks: Sequence[DraftChunk]) -> Guess | None:
             "score_direction", known, f"called {_one(names)}" if known else "all scores are equal, or there is one"
         )
     if falling:
-        return Guess("score_direction", "similarity", "the scores fall from the first chunk to the last")
+        return Guess("score_direction", "similarity", f"the scores fall from the first {called} to the last")
     if rising and not similar:
         return Guess(
-            "score_direction", "distance", "the scores rise from the first chunk to the last: smaller is nearer"
+            "score_direction", "distance", f"the scores rise from the first {called} to the last: smaller is nearer"
         )
     if similar:
         return Guess(
             "score_direction", "similarity", f"the scores are called {_one(names)}, though the list is not sorted"
         )
     return Guess(
-        "score_direction", "", "the scores follow the order of the chunks neither up nor down: say which it is"
+        "score_direction", "", f"the scores follow the order of the {called}s neither up nor down: say which it is"
     )
 
 
