@@ -325,6 +325,20 @@ def test_a_long_id_keeps_both_ends_on_its_row_and_stands_whole_with_the_text() -
     assert f"id {ids[0]}" in said(test)
 
 
+def test_a_stage_asks_only_for_what_this_case_lacks() -> None:
+    few = {**LOGS, "chunks": LOGS["chunks"][:1]}
+    for record, wanted in ((few, "at least 4 chunks"), ({**LOGS, "answers": []}, "the right answers")):
+        assert f"Position :gray[add {wanted}]" in said(paste(json.dumps(record)))
+    assert "Position :gray[add the right answers and at least 4 chunks]" in said(
+        paste(json.dumps({**few, "answers": []}))
+    )
+
+
+def test_a_paste_without_a_case_gets_a_whole_sentence() -> None:
+    text = said(shape("otel_genai_ids_only_sdk.json"))
+    assert "The pasted text looks like OpenTelemetry GenAI spans, but holds no case: 12 retrieved document(s)" in text
+
+
 def test_the_notes_on_a_case_are_said_before_it_is_ready_too() -> None:
     note = "Note: no separator was found, so the whole text is one chunk"
     test = paste("Raw logs are kept 45 days.")

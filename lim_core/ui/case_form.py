@@ -69,7 +69,11 @@ def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
     if case is None:
         return tuple(Enabled(stage, False, wants) for stage, wants in _WANTS.items())
     lists = case.candidates is not None and case.corpus is not None
-    off = {one.stage for one in disabled_stages(case)}
+    off = {one.stage: _WANTS[one.stage] for one in disabled_stages(case)}
+    if "position" in off and case.answers:
+        off["position"] = "at least 4 chunks"
+    elif "position" in off and len(case.chunks) >= 4:
+        off["position"] = "the right answers"
     has = {
         "truncation": "prompt, window or usage is there",
         "retrieval": "all lists are there"
@@ -79,8 +83,7 @@ def enabled_stages(case: Case | None) -> tuple[Enabled, ...]:
         "position": "answers and chunks are there",
     }
     return tuple(
-        Enabled(stage, stage not in off, f"add {_WANTS[stage]}" if stage in off else said)
-        for stage, said in has.items()
+        Enabled(stage, stage not in off, f"add {off[stage]}" if stage in off else said) for stage, said in has.items()
     )
 
 

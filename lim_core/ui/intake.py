@@ -74,7 +74,8 @@ def understand(source: Source) -> Imported | None:
         with left:
             read = _imported(source, work.format)
             if isinstance(read, str):
-                views.caution(read)
+                # The name of a file keeps its case; a paste has a name of our own.
+                views.caution(read[:1].upper() + read[1:] if session.way() == session.PASTE else read)
                 return None
             with st.container(gap=None):
                 _shape(read.report)
@@ -90,7 +91,7 @@ def pick(read: Imported) -> Case:
     if len(ids) > 1:
         st.session_state[_PICK] = place
         st.selectbox(
-            f"Case, of {count(len(ids))}",
+            f"Which of the {count(len(ids))} cases",
             range(len(ids)),
             key=_PICK,
             format_func=lambda at: _case_title(read.cases[at]),
