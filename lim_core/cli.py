@@ -211,6 +211,8 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _runs_list(arguments: argparse.Namespace) -> int:
+    if arguments.limit < 1:
+        raise InputError(f"limit is {arguments.limit}: give a whole number above 0.")
     with _existing_store(arguments) as store:
         page = store.runs(limit=arguments.limit, offset=0)
     if arguments.json:
@@ -288,7 +290,13 @@ def _known(store: Store, run_id: str) -> None:
 
 
 def _existing_store(arguments: argparse.Namespace) -> Store:
-    """The store for reading or resuming. Who opens it owns it: runs cut off are marked so, the inbox's are taken in."""
+    """The store for reading or resuming. Who opens it owns it: runs cut off are marked so, the inbox's are taken in.
+
+    Raises:
+        InputError: the store named does not exist; only a run makes one.
+    """
+    if arguments.store is not None and not os.path.exists(arguments.store):
+        raise InputError(f"There is no store {arguments.store}: name the file that the runs were stored in.")
     store = Store.open(Path(arguments.store) if arguments.store is not None else Settings.from_environment().store_path)
     # On a full disk what was committed can still be read.
     with suppress(StoreError):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lim_core.cases import case_to_json
+from lim_core.cli import main
 from lim_core.prompts import lay_out
 from tests.questions import office_case
 
@@ -231,6 +232,27 @@ def test_a_held_store_is_exit_2_and_the_default_one_takes_an_inbox(home, tmp_pat
         taken, _ = hold.communicate("", timeout=30)
     assert taken.strip() == run
     assert strict(lim(home, "runs", "show", run, "--json").stdout)["run_id"] == run
+
+
+READING = (
+    ("list",), ("show", "r1"), ("export", "r1", "--out", "out.json"), ("delete", "r1"), ("delete", "--older-than", "3"),
+    ("resume", "r1"), ("rejudge", "r1", "--judge", "liu"),
+)  # fmt: skip
+
+
+def test_commands_that_read_make_no_store(tmp_path, capsys):
+    missing = tmp_path / "typo.duckdb"
+    for act in READING:
+        assert main(["runs", *act, "--store", str(missing)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line == f"lim: There is no store {missing}: name the file that the runs were stored in."
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", ["0", "-3"])
+def test_a_list_of_no_runs_is_refused(limit, capsys):
+    assert main(["runs", "list", "--limit", limit]) == 2
+    assert capsys.readouterr().err == f"lim: limit is {limit}: give a whole number above 0.\n"
 
 
 def test_without_the_app_the_command_line_owns_the_store(home, tmp_path):
