@@ -55,6 +55,7 @@ def test_a_trace_of_two_questions_is_two_cases(name: str) -> None:
 def test_llamaindex_postprocessor_is_followed_by_the_ids_it_prints(form: str) -> None:
     (case,) = load(f"openinference_llamaindex_{form}").cases
     assert [chunk.id for chunk in case.chunks] == ["tram-07", "tram-06", "tram-05", "tram-04", "tram-03"]
+    assert case.model is None  # the spans say "unknown"
     (guess,) = load(f"openinference_llamaindex_{form}").report.cases[0].guesses
     # The list that was sent on is in the reverse order, so it says whose order counted.
     assert guess.why == "the scores fall from the first candidate to the last"

@@ -214,7 +214,8 @@ def _plain_fields(draft: Draft) -> dict[str, Json]:
     found: dict[str, Json] = {
         "prompt": prompt,
         "answer": draft.answer,
-        "model": draft.model,
+        # LlamaIndex writes "unknown" for a model without a name: no model at all, and none that differs from another.
+        "model": None if (draft.model or "").lower() == "unknown" else draft.model,
         "finish_reason": draft.finish_reason,
         "usage": usage or None,
         "params": dict(draft.params) or None,
