@@ -227,6 +227,44 @@ def test_a_cap_met_while_the_prompt_as_sent_is_tried_leaves_it_open():
     assert "cap of 27" in document["summary"]
 
 
+def test_what_stopped_a_test_is_told_with_one_full_stop():
+    def done_by(calls, case, **options):
+        seen = []
+        settings = runs.RunSettings(
+            model="scripted",
+            options={
+                "needles": list(case.answers),
+                "edge": 1.0,
+                "middle": 1.0,
+                "profile": "flat",
+                "slots": 1,
+                **options,
+            },
+        )
+        return runs.run_diagnosis(
+            case, settings, store=None, run_id="test", report=seen.append,
+            cancelled=lambda: bool(seen) and seen[-1].calls >= calls,
+        ).document  # fmt: skip
+
+    case = office_case()
+    asked = replace(case, prompt=lay_out(case.question, case.chunks).messages)
+    told = [
+        done_by(2, case, latency=0.05),
+        done_by(14, case, latency=0.05),
+        done_by(27, asked, latency=0.05),
+        diagnose(case, window=100),
+        diagnose(replace(case, model="other"), window=100),
+        diagnose(case, edge=1.0, middle=0.0, faults=["reasoning"] * 4),
+    ]
+    for document in told:
+        for text in (document["summary"], position(document)["summary"]):
+            assert ".." not in text
+            assert ".:" not in text
+            assert ".)" not in text
+    for document in told[:3]:
+        assert "cancelled; what was finished is kept." in position(document)["summary"]
+
+
 def test_a_template_needs_more_than_a_lucky_call_to_be_blamed():
     """The gold alone is right now and then in either template: chance makes one of them look better."""
     template = hidden_template(office_case())

@@ -33,6 +33,7 @@ class End:
 
     # effect, flat, all-right, all-wrong, open, used-up, unscored, few, template, gold-absent, cannot-answer, or a FaultKind
     kind: str
+    # Without a full stop, for it goes on inside a sentence.
     reason: str
     more_blocks: int | None = None
 
@@ -249,7 +250,7 @@ class Course:
         for kind in (FaultKind.CONTEXT_WINDOW, FaultKind.PROMPT_CUT, FaultKind.OUTPUT_BUDGET):
             if 2 * faults[kind.value] > len(results):
                 words = next(r.call.fault_text or kind.value for r in results if r.call.fault == kind.value)
-                return End(kind.value, words)
+                return End(kind.value, words.rstrip("."))
         return None
 
     def _unscored_end(self) -> End | None:
@@ -300,8 +301,8 @@ class Course:
         return self.test.shape if cliff is None else "cliff"
 
     def stop_reason(self) -> str:
-        """Why no further calls are sent; empty while they are."""
-        return str(self.bench.runner.stopped or "")
+        """Why no further calls are sent, to go on inside a sentence; empty while they are."""
+        return str(self.bench.runner.stopped or "").rstrip(".")
 
     def _orders(self) -> Iterator[tuple[Chunk, ...]]:
         return arms.distractor_orders(self.parts.distractors, self.bench.seed)
