@@ -20,7 +20,9 @@ The message of each is one sentence that says what to do; it is shown to the use
 
 from __future__ import annotations
 
+import traceback
 from enum import StrEnum
+from pathlib import Path
 
 
 class LimError(Exception):
@@ -149,3 +151,10 @@ class ParameterRefused(CallFault):
     def __init__(self, message: str, parameter: str) -> None:
         super().__init__(FaultKind.PARAMETER, message, retry=True)
         self.parameter = parameter
+
+
+def where(fault: BaseException) -> str:
+    """The class of an error and the lines it came through. Its message is left out: it may quote a prompt or a key."""
+    frames = traceback.extract_tb(fault.__traceback__)
+    lines = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+    return f"{type(fault).__name__} at {lines}" if lines else type(fault).__name__

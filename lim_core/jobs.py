@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 
 from lim_core.errors import InputError, LimError, RunCancelled
+from lim_core.errors import where as where  # the pages' own edge takes it from here
 from lim_core.types import Progress
 
 log = logging.getLogger(__name__)
@@ -228,10 +227,3 @@ class Jobs:
         ended = [job_id for job_id, job in self._jobs.items() if job.view.state.ended]
         for job_id in ended[: max(0, len(ended) - KEPT_ENDED)]:
             del self._jobs[job_id]
-
-
-def where(fault: BaseException) -> str:
-    """The class of an error and the lines it came through. Its message is left out: it may quote a prompt or a key."""
-    frames = traceback.extract_tb(fault.__traceback__)
-    lines = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
-    return f"{type(fault).__name__} at {lines}" if lines else type(fault).__name__

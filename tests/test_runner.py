@@ -305,3 +305,27 @@ def test_requests_per_minute_are_kept(monkeypatch):
     waits = asyncio.run(course())
     assert len(waits) == 1
     assert 59 < waits[0] <= 60.1
+
+
+class Broken:
+    """A model client with a defect: its error quotes the prompt."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    async def complete(self, request):
+        raise KeyError(request.messages[0].content)
+
+
+def test_a_defect_of_the_model_client_ends_the_run_and_is_logged_by_its_place_only(caplog):
+    with Bench() as bench:
+        bench.model = Broken(bench.model)
+        assert bench.run(bench.oracle(1)) == []
+        assert str(bench.runner.stopped) == "Internal error while calling the model: KeyError."
+        (record,) = [each for each in caplog.records if each.name == "lim_core.runner.runner"]
+        assert "KeyError at test_runner.py" in record.getMessage()
+        assert "Lindholm" not in caplog.text
+        assert record.exc_info is None

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import random
 import threading
 import time
@@ -28,6 +29,7 @@ from lim_core.errors import (
     LimError,
     ParameterRefused,
     RunCancelled,
+    where,
 )
 from lim_core.prices import Price
 from lim_core.runner.lane import Lane, Pace
@@ -52,6 +54,8 @@ from lim_core.types import (
     Usage,
     Verdict,
 )
+
+log = logging.getLogger(__name__)
 
 # A server that read less than this share of the lower end of our count has cut the prompt (design: truncation).
 CUT_SHARE = 0.9
@@ -342,9 +346,11 @@ class Runner:
 
         def ended(task: asyncio.Task[None]) -> None:
             tasks.discard(task)
-            if not task.cancelled() and task.exception() is not None:
+            fault = None if task.cancelled() else task.exception()
+            if fault is not None:
                 # A defect in lim: end the run instead of waiting for a result that will never come.
-                stop(LimError(f"Internal error while calling the model: {type(task.exception()).__name__}."))
+                log.error("The model client failed: %s", where(fault))
+                stop(LimError(f"Internal error while calling the model: {type(fault).__name__}."))
             if not tasks:
                 idle.set()
 
