@@ -515,3 +515,29 @@ def test_a_run_with_an_open_gold_leads_to_the_form(tmp_path: Path) -> None:
     again.button(key="mark-suggested").click()
     healthy(again.run())
     assert case_of(again)["gold_ids"] == ["b"]
+
+
+def test_without_the_answer_word_for_word_the_nearest_by_meaning_is_found_on_a_click_and_marked() -> None:
+    record = {
+        **LOGS,
+        "answers": ["six weeks and three days"],
+        "chunks": [
+            {"id": "a", "text": "The office opens at nine."},
+            {"id": "b", "text": "Unprocessed log files are deleted after 45 days."},
+            {"id": "c", "text": "A violin has four strings."},
+            {"id": "d", "text": "Lunch is at noon."},
+        ],
+    }
+    test = paste(json.dumps(record))
+    assert "No chunk holds a right answer word for word." in said(test)
+    assert "cosine" not in said(test)
+    test.button(key="nearest").click()
+    healthy(test.run(timeout=200))
+    assert "chunk b (rank 2), cosine 0." in said(test)
+    assert "a proposal to check" in said(test)
+    assert len([button for button in test.button if (button.key or "").startswith("near-")]) == 3
+    test.button(key="near-0").click()
+    healthy(test.run())
+    assert case_of(test)["gold_ids"] == ["b"]
+    assert "Chunk b (rank 2) is gold." in said(test)
+    assert "cosine" not in said(test)
