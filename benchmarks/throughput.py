@@ -72,7 +72,7 @@ def ours(base_url: str, case: Case, work: list[Trial], in_flight: int, folder: P
     spec = ModelSpec("openai-compat", "scripted", base_url)
     model = open_model(spec)
     with Store.open(folder / f"{time.monotonic_ns()}.duckdb") as store:
-        store.start_run("bench", "diagnosis", case, {}, {})
+        store.start_run("bench", case, {}, {})
         sink = store.sink("bench", "contains", "1")
         with Runner(
             lambda: model,

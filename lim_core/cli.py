@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -21,9 +22,10 @@ from lim_core.config import Settings, UrlSource
 from lim_core.errors import ConfigError, InputError, LimError, StoreBusy, StoreError
 from lim_core.importers import import_file, importers, report_text
 from lim_core.judges import judges
+from lim_core.orderings import orderings
 from lim_core.stages import stages
 from lim_core.store import Store
-from lim_core.summary import five_lines, plain_line
+from lim_core.summary import experiment_lines, five_lines, plain_line
 from lim_core.types import Json, Progress
 
 INTERNAL = 70
@@ -109,10 +111,14 @@ def _diagnose(arguments: argparse.Namespace) -> int:
 
 
 def _finish(outcome: runs.RunOutcome, as_json: bool) -> int:
-    _out(to_json(outcome.document) if as_json else five_lines(outcome.document))
+    _out(to_json(outcome.document) if as_json else _told(outcome.document))
     if outcome.stopped is not None:
         _fail(str(outcome.stopped), outcome.exit_code)
     return outcome.exit_code
+
+
+def _told(document: Mapping[str, Json]) -> str:
+    return five_lines(document) if "cause" in document else experiment_lines(document)
 
 
 def _read(path: str) -> tuple[bytes, str]:
@@ -183,6 +189,52 @@ def _open_store(arguments: argparse.Namespace, stack: ExitStack, run_id: str) ->
         return stack.enter_context(Store.open_inbox(run_id, beside=path))
 
 
+# --- experiments --------------------------------------------------------------------------------------
+
+
+def _experiment(arguments: argparse.Namespace) -> int:
+    """Run the experiment that the command names over a suite."""
+    data, name = _read(arguments.suite)
+    suite = cases.read_suite(data, name)
+    for warning in suite.warnings:
+        _say(f"warning: {warning}")
+    plan = {key: value for key in arguments.plan if (value := getattr(arguments, key)) is not None}
+    settings = replace(_settings(arguments), plan=plan)
+    key = _key(arguments, settings.base_url)
+    planned = runs.preflight_experiment(arguments.kind, suite.cases, settings)
+    if settings.max_calls is not None and planned.calls_high > settings.max_calls:
+        _say(f"The plan has {planned.calls_high} trials and the cap is {settings.max_calls} calls: see --max-calls.")
+    for note in planned.notes:
+        _say(note)
+    run_id = runs.new_run_id()
+    with ExitStack() as stack:
+        store = _open_store(arguments, stack, run_id)
+        outcome = runs.run_experiment(
+            arguments.kind,
+            "standard input" if name == "standard input" else Path(name).stem,
+            suite.cases,
+            settings,
+            store=store,
+            run_id=run_id,
+            key=key,
+            report=_progress(),
+            cancelled=_until_interrupted(),
+            use_cache=not arguments.no_cache,
+        )
+    return _finish(outcome, arguments.json)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in _listed(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers, such as 1,2,5") from None
+
+
 # --- import -------------------------------------------------------------------------------------------
 
 
@@ -233,7 +285,7 @@ def _runs_show(arguments: argparse.Namespace) -> int:
     if document is None:
         status = record.status if record is not None else "unknown"
         raise InputError(f"Run {arguments.id} has no result yet (status {status}): continue it with `runs resume`.")
-    _out(to_json(document) if arguments.json else five_lines(document))
+    _out(to_json(document) if arguments.json else _told(document))
     return 0
 
 
@@ -242,12 +294,27 @@ def _runs_export(arguments: argparse.Namespace) -> int:
         _known(store, arguments.id)
         path = Path(arguments.out)
         try:
-            if arguments.format == "parquet":
-                store.export_parquet(arguments.id, path)
-            else:
+            if arguments.format == "json":
                 path.write_text(store.export_json(arguments.id) + "\n", encoding="utf-8")
+            else:
+                writers = {"parquet": store.export_parquet, "csv": store.export_csv, "jsonl": store.export_jsonl}
+                writers[arguments.format](arguments.id, path)
         except OSError as error:
             raise InputError(f"{path} cannot be written ({error.strerror or error}): name another file.") from error
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from lim_core.reports import html_report
+
+    with _existing_store(arguments) as store:
+        made = html_report(store, arguments.id, redact=arguments.redact)
+    try:
+        Path(arguments.html).write_bytes(made)
+    except OSError as error:
+        raise InputError(
+            f"{arguments.html} cannot be written ({error.strerror or error}): name another file."
+        ) from error
     return 0
 
 
@@ -392,6 +459,8 @@ def _parser() -> argparse.ArgumentParser:
     _running(diagnose)
     diagnose.set_defaults(command=_diagnose)
 
+    _experiment_parsers(commands)
+
     importing = commands.add_parser("import", help="turn a trace, an export or a dump into case files")
     importing.add_argument("file", metavar="FILE", help="the file, or - for standard input")
     known_shapes = ", ".join(entry.name for entry in importers)
@@ -411,7 +480,7 @@ def _parser() -> argparse.ArgumentParser:
     show.set_defaults(command=_runs_show)
     export = acts.add_parser("export", help="one run to a file")
     export.add_argument("id")
-    export.add_argument("--format", choices=("json", "parquet"), default="json")
+    export.add_argument("--format", choices=("json", "parquet", "csv", "jsonl"), default="json")
     export.add_argument("--out", required=True, metavar="FILE")
     export.set_defaults(command=_runs_export)
     delete = acts.add_parser("delete", help="one run, or all older than some days")
@@ -431,12 +500,45 @@ def _parser() -> argparse.ArgumentParser:
     for part in (listing, show, export, delete, resume, rejudge):
         part.add_argument("--store", metavar="FILE")
 
+    report = commands.add_parser("report", help="one run as one HTML file that opens without a network")
+    report.add_argument("id", metavar="RUN")
+    report.add_argument("--html", required=True, metavar="FILE")
+    report.add_argument("--redact", action="store_true", help="leave out questions, answers, chunk texts and prompts")
+    report.add_argument("--store", metavar="FILE")
+    report.set_defaults(command=_report)
+
     models = commands.add_parser("models", help="test the connection to a model")
     model_acts = models.add_subparsers(required=True, metavar="ACTION")
     test = model_acts.add_parser("test", help="final URL, model list, one timed call, what is reported")
     _running(test)
     test.set_defaults(command=_models_test)
     return parser
+
+
+def _experiment_parsers(commands: argparse._SubParsersAction[_Parser]) -> None:
+    templates = "template options to compare, such as plain,question-twice"
+
+    def add(name: str, kind: str, says: str, plan: Sequence[str]) -> _Parser:
+        made = commands.add_parser(name, help=says)
+        made.add_argument("suite", metavar="SUITE", help="cases as JSON lines, or - for standard input")
+        made.add_argument("--blocks", type=int, help="distractor orders a case; default 1, or 8 for a single case")
+        _running(made)
+        made.set_defaults(command=_experiment, kind=kind, plan=("blocks", *plan))
+        return made
+
+    sweep = add("sweep", "positions", "accuracy by position of the gold chunk", ("positions", "templates"))
+    sweep.add_argument("--positions", type=_listed, help="first,q1,middle,q3,last, or all, or slot numbers from 0")
+    sweep.add_argument("--templates", type=_listed, help=templates)
+    orders = add("orderings", "orderings", "orderings side by side", ("orderings", "templates", "distraction"))
+    orders.add_argument("--orderings", type=_listed, help=f"of {','.join(entry.name for entry in orderings)}")
+    orders.add_argument("--templates", type=_listed, help=templates)
+    orders.add_argument("--distraction", type=int, help="distractors that the distraction test takes away; 0: no test")
+    topk = add("topk", "tokens", "accuracy against prompt tokens", ("k",))
+    topk.add_argument("--k", type=_numbers, help="cuts of the retrieved list, such as 1,2,5,10")
+    grid = add("grid", "grid", "length of the prompt by position of the gold chunk", ("lengths", "depths", "threshold"))
+    grid.add_argument("--lengths", type=_numbers, help="prompt lengths in tokens, such as 500,1000,2000")
+    grid.add_argument("--depths", type=int, help="how many evenly spaced depths")
+    grid.add_argument("--threshold", type=float, help="accuracy that the worst depth must keep")
 
 
 def _running(parser: argparse.ArgumentParser) -> None:

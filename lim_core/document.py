@@ -22,7 +22,6 @@ def build_document(
     tested_model: str,
     same_model: bool | None,
     tally: CallTally,
-    cost: float | None,
     seconds: float,
     outcomes: Mapping[str, int],
     release: Mapping[str, Json],
@@ -42,23 +41,28 @@ def build_document(
         "position": _position(diagnosis.findings),
         "remedies": [asdict(remedy) for remedy in diagnosis.remedies],
         "outcomes": {outcome.value: outcomes.get(outcome.value, 0) for outcome in Outcome},
-        "calls": {
-            "made": tally.made,
-            "failed": tally.failed,
-            "retried": tally.retried,
-            "cached": tally.cached,
-            "prompt_tokens": tally.prompt_tokens,
-            "cached_prompt_tokens": tally.cached_prompt_tokens,
-            "completion_tokens": tally.completion_tokens,
-            "cost": cost,
-            "seconds": round(seconds, 3),
-            "latency_p50": _quantile(tally.latencies, 0.5),
-            "latency_p95": _quantile(tally.latencies, 0.95),
-        },
+        "calls": calls_json(tally, seconds),
         "release": dict(release),
         "question": case.question,
         "warnings": list(warnings),
         "stopped": str(diagnosis.stopped) if diagnosis.stopped is not None else None,
+    }
+
+
+def calls_json(tally: CallTally, seconds: float) -> dict[str, Json]:
+    """What a run has sent; `made` counts HTTP requests, retries included, `cost` is null where a price is unknown."""
+    return {
+        "made": tally.made,
+        "failed": tally.failed,
+        "retried": tally.retried,
+        "cached": tally.cached,
+        "prompt_tokens": tally.prompt_tokens,
+        "cached_prompt_tokens": tally.cached_prompt_tokens,
+        "completion_tokens": tally.completion_tokens,
+        "cost": tally.cost,
+        "seconds": round(seconds, 3),
+        "latency_p50": _quantile(tally.latencies, 0.5),
+        "latency_p95": _quantile(tally.latencies, 0.95),
     }
 
 

@@ -26,6 +26,40 @@ def five_lines(document: Mapping[str, Json], link: str | None = None) -> str:
     )
 
 
+def experiment_lines(document: Mapping[str, Json], link: str | None = None) -> str:
+    """What was measured, the outcomes and what it rests on, a line each, then every arm's share with its interval.
+
+    `document` is that of an experiment, such as `sweep --json` prints.
+    """
+    outcomes = document.get("outcomes")
+    counted = (
+        ", ".join(f"{name} {number}" for name, number in outcomes.items()) if isinstance(outcomes, Mapping) else ""
+    )
+    lines = [
+        f"lim: {document.get('kind')} over {document.get('suite')}, {document.get('cases')} cases - {document['summary']}",
+        f"Outcomes: {counted}",
+        f"Basis: {_basis(document, link)}",
+    ]
+    lines += [
+        f"{row.get('arm')}: {row.get('right')}/{row.get('trials')} right, {_number(row.get('accuracy')):.0%} "
+        f"[{_number(row.get('low')):.0%}, {_number(row.get('high')):.0%}], n = {row.get('n')}"
+        for row in _figures(document.get("result"))
+        if row.get("n")
+    ]
+    return "\n".join(_plain(line) for line in lines)
+
+
+def _figures(value: Json) -> list[Mapping[str, Json]]:
+    """Every arm's figures in a result, in their order, wherever they stand in it."""
+    if isinstance(value, Mapping):
+        if "arm" in value and "trials" in value:
+            return [value]
+        return [row for part in value.values() for row in _figures(part)]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [row for part in value for row in _figures(part)]
+    return []
+
+
 def plain_line(text: str, width: int = _WIDTH) -> str:
     """One line without control characters, cut at `width` with an ellipsis that shows the cut."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())

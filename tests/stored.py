@@ -106,7 +106,7 @@ def a_document(run_id: str, cause: str = "LOST_IN_THE_MIDDLE", made: int = 28) -
 
 def start(store: Store, run_id: str = "r1", case: Case | None = None) -> None:
     """Start a run of the sample case."""
-    store.start_run(run_id, "diagnosis", case or a_case(), SETTINGS, RELEASE)
+    store.start_run(run_id, case or a_case(), SETTINGS, RELEASE)
 
 
 def script(act: str, path: Path) -> subprocess.Popen[str]:

@@ -74,7 +74,7 @@ def case(question: str = "How many days are raw logs kept?", chunks: int = 5) ->
 def stored(run_id: str = "run-1", question: str = "How many days are raw logs kept?", status: str = "done") -> str:
     """A finished run in the store, with the document of the fixture."""
     store: Store = shell.store()
-    store.start_run(run_id, "diagnosis", case(question), {"model": "embedded", "judge": "contains"}, {})
+    store.start_run(run_id, case(question), {"model": "embedded", "judge": "contains"}, {})
     store.save_document(run_id, {**DOCUMENT, "run_id": run_id, "question": question})
     store.set_status(run_id, status)
     return run_id
@@ -253,11 +253,11 @@ def test_runs_are_filtered_picked_and_deleted() -> None:
 
 
 def test_exports_hold_the_run() -> None:
-    from lim_core.ui.runs_list import parquet
+    from lim_core.ui.runs_list import exported
 
     run_id = stored()
     assert json.loads(shell.store().export_json(run_id))["document"]["cause"] == "LOST_IN_THE_MIDDLE"
-    assert parquet(run_id).startswith(b"PAR1")
+    assert exported(shell.store().export_parquet, run_id).startswith(b"PAR1")
 
 
 # --- a new case ---------------------------------------------------------------------------------------------

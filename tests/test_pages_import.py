@@ -486,9 +486,7 @@ def test_a_run_with_an_open_gold_leads_to_the_form(tmp_path: Path) -> None:
     document = json.loads((ROOT / "tests/fixtures/document.json").read_text("utf-8"))
     store = shell.store()
     for run_id, record in (("spoiled", {**LOGS, "gold_ids": ["b"]}), ("meant", {**LOGS, "answers": ["six weeks"]})):
-        store.start_run(
-            run_id, "diagnosis", case_from_json(record).case, {"model": "embedded", "judge": "contains"}, {}
-        )
+        store.start_run(run_id, case_from_json(record).case, {"model": "embedded", "judge": "contains"}, {})
         changed = {**document, "run_id": run_id}
         if run_id == "meant":
             stages = [

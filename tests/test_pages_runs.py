@@ -297,7 +297,7 @@ def test_a_run_that_is_being_written_is_left_alone_and_pages_open(tmp_path: Path
     code = (
         "import sys, pathlib\nfrom lim_core.store import Store\nfrom tests.questions import office_case\n"
         f"store = Store.open_inbox('guest', beside=pathlib.Path({str(tmp_path / 'lim.duckdb')!r}))\n"
-        "store.start_run('guest', 'diagnosis', office_case(),"
+        "store.start_run('guest', office_case(),"
         " {'model': 'm', 'base_url': 'http://127.0.0.1:9/v1', 'keyed': True}, {})\n"
         "print('written', flush=True)\nsys.stdin.read(1)\nimport os\nos._exit(9)\n"
     )
@@ -318,7 +318,7 @@ def test_a_run_that_is_being_written_is_left_alone_and_pages_open(tmp_path: Path
 def test_an_address_from_the_inbox_that_is_none_stops_no_page(tmp_path: Path, url: object) -> None:
     with Store.open_inbox("guest", beside=tmp_path / "lim.duckdb") as guest:
         body = {"model": "m", "base_url": url, "keyed": True}
-        guest.start_run("guest", "diagnosis", office_case(), body, {})  # type: ignore[arg-type]
+        guest.start_run("guest", office_case(), body, {})  # type: ignore[arg-type]
     test = healthy(page(RUNS))
     assert list(test.dataframe[0].value["status"]) == ["waiting for its key"]
     assert not page(DIAGNOSE, run="guest").exception
@@ -326,7 +326,7 @@ def test_an_address_from_the_inbox_that_is_none_stops_no_page(tmp_path: Path, ur
 
 def test_two_sessions_take_the_inbox_in_once(tmp_path: Path) -> None:
     with Store.open_inbox("guest", beside=tmp_path / "lim.duckdb") as guest:
-        guest.start_run("guest", "diagnosis", office_case(), {"model": "m"}, {})
+        guest.start_run("guest", office_case(), {"model": "m"}, {})
         guest.set_status("guest", "done")
     shell.store()
     threads = [threading.Thread(target=shell.take_in) for _ in range(4)]
@@ -479,7 +479,7 @@ def test_old_runs_are_deleted_once_confirmed(monkeypatch: pytest.MonkeyPatch) ->
     for name, age in (("old-run", 100), ("new-run", 10)):
         with monkeypatch.context() as past:
             past.setattr(time, "time", lambda age=age: now - age * 86_400)
-            store.start_run(name, "diagnosis", office_case(), {"model": "embedded"}, {})
+            store.start_run(name, office_case(), {"model": "embedded"}, {})
             store.set_status(name, "done")
     test = healthy(page(RUNS, run="old-run"))
     assert test.button(key="old-delete").disabled

@@ -89,7 +89,7 @@ def test_a_run_is_started_again_with_its_own_case_only(path: Path) -> None:
     with Store.open(path) as store:
         start(store)
         store.set_status("r1", "waiting", "no key")
-        store.start_run("r1", "diagnosis", a_case(), {**SETTINGS, "max_calls": 400}, RELEASE)
+        store.start_run("r1", a_case(), {**SETTINGS, "max_calls": 400}, RELEASE)
         run = store.run("r1")
         assert run is not None
         assert (run.status, run.settings["max_calls"]) == ("running", 400)
@@ -311,14 +311,14 @@ def test_no_credential_reaches_the_file(path: Path) -> None:
         id="ferry", question=case.question, chunks=case.chunks, params={"api_key": planted, "max_tokens": 9}
     )
     with Store.open(path) as store:
-        store.start_run("r1", "diagnosis", case, settings, {"token": planted, "model": "m"})
+        store.start_run("r1", case, settings, {"token": planted, "model": "m"})
         put(store, a_trial(0, params={"api-key": planted, "max_tokens": 16}))
         assert store.settings("r1")["headers"] == {"max_tokens": 5}
         assert store.settings("r1")["base_url"] == "https://models.example.net/v1"
         assert store.case("r1").params == {"max_tokens": 9}
         assert planted not in store.export_json("r1")
         # The same case is still the same case.
-        store.start_run("r1", "diagnosis", case, settings, {})
+        store.start_run("r1", case, settings, {})
         assert planted.encode() not in path.with_name("lim.duckdb.wal").read_bytes()
     assert planted.encode() not in path.read_bytes()
 

@@ -63,6 +63,7 @@ def test_the_tables_are_those_of_the_design(path: Path) -> None:
         names = {name for (name,) in raw(store, "SELECT table_name FROM duckdb_tables()")}
     assert names == {
         *("runs", "cases", "arms", "trials", "scores", "findings", "remedies", "releases", "calls"),
+        "run_cases",
         "schema_versions",
     }
 

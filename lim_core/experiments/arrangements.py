@@ -59,8 +59,8 @@ class OrderingOptions:
         default = cls()
         hand = names_of(value, "by_hand", ())
         names = names_of(value, "orderings", default.orderings)
-        if BASELINE not in names:
-            names = (BASELINE, *names)
+        # The first arm is what the others are compared with.
+        names = (BASELINE, *(name for name in names if name != BASELINE))
         return cls(
             names if not hand or BY_HAND in names else (*names, BY_HAND),
             names_of(value, "templates", default.templates),
@@ -72,7 +72,7 @@ class OrderingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One arm against the baseline: paired gain with its interval, exact McNemar p (units that gained against units that lost), and p after Holm."""
+    """One arm against the baseline: paired gain with interval, exact McNemar p over the units, and p after Holm."""
 
     arm: str
     ordering: str

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from lim_core.errors import InputError, LimError, StoreError
 from lim_core.store import documents, export, inbox, lookup, removal
@@ -23,6 +24,9 @@ from lim_core.store.records import ArmRow, Rescore, RunPage, RunRecord, RunStatu
 from lim_core.store.sink import Pending, RunSink, write_group
 from lim_core.store.writer import Writer
 from lim_core.types import Case, Json, Message, Outcome
+
+if TYPE_CHECKING:
+    from lim_core.experiments.cells import Cell
 
 # Ids become file names in the inbox and parts of links.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -95,10 +99,8 @@ class Store:
 
     # --- writing a run --------------------------------------------------------------------------------
 
-    def start_run(
-        self, run_id: str, kind: str, case: Case, settings: Mapping[str, Json], release: Mapping[str, Json]
-    ) -> None:
-        """Add a run with status `running`, or set an existing one of the same case going again.
+    def start_run(self, run_id: str, case: Case, settings: Mapping[str, Json], release: Mapping[str, Json]) -> None:
+        """Add a diagnosis with status `running`, or set an existing one of the same case going again.
 
         Entries of settings and release that are named like a credential are not stored.
 
@@ -108,11 +110,38 @@ class Store:
         from lim_core.cases import case_to_json
 
         _check_id(run_id)
-        new = run_rows.NewRun(run_id, kind, case.id, case.question, case_to_json(case), settings, release)
+        self._start(
+            run_rows.NewRun(
+                run_id, run_rows.DIAGNOSIS, case.id, case.question, (case_to_json(case),), settings, release
+            )
+        )
+
+    def start_suite(
+        self,
+        run_id: str,
+        kind: str,
+        name: str,
+        cases: Sequence[Case],
+        settings: Mapping[str, Json],
+        release: Mapping[str, Json],
+    ) -> None:
+        """Add a run over a suite, or set an existing one of the same suite going again; `name` stands for it in lists.
+
+        Raises:
+            InputError: the id is taken by another run, or has characters a link cannot carry.
+        """
+        from lim_core.cases import case_to_json
+
+        _check_id(run_id)
+        said = cases[0].question if len(cases) == 1 else f"{name}, {len(cases)} cases"
+        bodies = tuple(case_to_json(case) for case in cases)
+        self._start(run_rows.NewRun(run_id, kind, name, said, bodies, settings, release))
+
+    def _start(self, new: run_rows.NewRun) -> None:
         with self._database.write() as cursor:
             run_rows.start(cursor, new)
         with self._deleted_lock:
-            self._deleted.discard(run_id)
+            self._deleted.discard(new.run_id)
 
     def set_status(self, run_id: str, status: str, note: str = "") -> None:
         """Record a new status of a run, once everything put before is committed.
@@ -152,8 +181,8 @@ class Store:
             if sink is None or sink.judged_by != (name, judge_version):
                 self._writer.flush()
                 with self._database.cursor() as cursor:
-                    case_hash = lookup.case_hash(cursor, run_id)
-                    sink = RunSink(run_id, case_hash, name, judge_version, cursor, self._writer.put, self._writer.flush)
+                    hashes = lookup.case_hashes(cursor, run_id)
+                    sink = RunSink(run_id, hashes, name, judge_version, cursor, self._writer.put, self._writer.flush)
                 self._sinks[run_id] = sink
             return sink
 
@@ -165,8 +194,8 @@ class Store:
         """
         self._writer.flush()
         with self._database.write() as cursor:
-            case_hash = lookup.case_hash(cursor, run_id)
-            trial_rows.write_rescores(cursor, run_id, case_hash, judge, judge_version, scores)
+            hashes = lookup.case_hashes(cursor, run_id)
+            trial_rows.write_rescores(cursor, run_id, hashes, judge, judge_version, scores)
 
     def flush(self) -> None:
         """Wait until every trial put before is committed.
@@ -197,10 +226,13 @@ class Store:
         cause: str | None = None,
         status: str | None = None,
         model: str | None = None,
+        kind: str | None = None,
     ) -> RunPage:
         """A page of runs, newest first; `text` is looked for in id, case id, question, cause, summary, model and note."""
         with self._database.cursor() as cursor:
-            return lookup.read_page(cursor, limit, offset, text, _given(cause), _given(status), _given(model))
+            return lookup.read_page(
+                cursor, limit, offset, text, _given(cause), _given(status), _given(model), _given(kind)
+            )
 
     def document(self, run_id: str) -> Mapping[str, Json] | None:
         """The newest result of a run, None where it has none yet."""
@@ -208,7 +240,19 @@ class Store:
             return documents.read_document(cursor, storable(run_id))
 
     def case(self, run_id: str) -> Case:
-        """The case of a run.
+        """The case of a diagnosis.
+
+        Raises:
+            InputError: there is no such run, or it is one over a suite.
+        """
+        from lim_core.cases import case_from_json
+
+        with self._database.cursor() as cursor:
+            body = lookup.read_case(cursor, storable(run_id))
+        return case_from_json(body).case
+
+    def suite(self, run_id: str) -> tuple[Case, ...]:
+        """The cases of a run in their order; a diagnosis has one.
 
         Raises:
             InputError: there is no such run.
@@ -216,8 +260,14 @@ class Store:
         from lim_core.cases import case_from_json
 
         with self._database.cursor() as cursor:
-            body = lookup.read_case(cursor, storable(run_id))
-        return case_from_json(body).case
+            bodies = lookup.read_cases(cursor, storable(run_id))
+        return tuple(case_from_json(body).case for body in bodies)
+
+    def cells(self, run_id: str) -> tuple[Cell, ...]:
+        """The run's trials folded by case, arm and block, with their newest scores."""
+        self._catch_up()
+        with self._database.cursor() as cursor:
+            return trial_rows.read_cells(cursor, storable(run_id))
 
     def settings(self, run_id: str) -> Mapping[str, Json]:
         """The settings a run was last started with.
@@ -237,19 +287,22 @@ class Store:
         outcome: Outcome | str | None = None,
         limit: int = 1_000,
         offset: int = 0,
+        case: str | None = None,
     ) -> list[TrialRow]:
         """The run's trials in the order they finished, each with its newest score."""
         self._catch_up()
         wanted = None if outcome is None else Outcome(outcome).value
         with self._database.cursor() as cursor:
-            return trial_rows.read_trials(cursor, storable(run_id), _given(arm), wanted, limit, offset)
+            return trial_rows.read_trials(cursor, storable(run_id), _given(arm), wanted, _given(case), limit, offset)
 
-    def count_trials(self, run_id: str, arm: str | None = None, outcome: Outcome | str | None = None) -> int:
+    def count_trials(
+        self, run_id: str, arm: str | None = None, outcome: Outcome | str | None = None, case: str | None = None
+    ) -> int:
         """How many trials `trials` gives without a limit."""
         self._catch_up()
         wanted = None if outcome is None else Outcome(outcome).value
         with self._database.cursor() as cursor:
-            return trial_rows.count_trials(cursor, storable(run_id), _given(arm), wanted)
+            return trial_rows.count_trials(cursor, storable(run_id), _given(arm), wanted, _given(case))
 
     def arms(self, run_id: str) -> tuple[ArmRow, ...]:
         """The run's arms in the order they were first tried, with their outcomes counted."""
@@ -306,8 +359,8 @@ class Store:
             raise lookup.no_run(run_id)
         rows = self.trials(run_id, limit=EVERY_TRIAL)
         with self._database.cursor() as cursor:
-            document, case = documents.read_document(cursor, run_id), lookup.read_case(cursor, run_id)
-            return export.run_to_json(found, document, case, rows, read_calls(cursor, run_id))
+            document, cases = documents.read_document(cursor, run_id), lookup.read_cases(cursor, run_id)
+            return export.run_to_json(found, document, cases, rows, read_calls(cursor, run_id))
 
     def export_parquet(self, run_id: str, path: Path) -> None:
         """Write the run's trials to a Parquet file, one row each.
@@ -319,6 +372,28 @@ class Store:
         if found is None:
             raise lookup.no_run(run_id)
         export.write_parquet(found, self.trials(run_id, limit=EVERY_TRIAL), path)
+
+    def export_csv(self, run_id: str, path: Path) -> None:
+        """Write the run's trials to a CSV file, one row each; formulas are quoted.
+
+        Raises:
+            InputError: there is no such run, or the file cannot be written there.
+        """
+        found = self.run(run_id)
+        if found is None:
+            raise lookup.no_run(run_id)
+        export.write_csv(found, self.trials(run_id, limit=EVERY_TRIAL), path)
+
+    def export_jsonl(self, run_id: str, path: Path) -> None:
+        """Write the run's trials to a file of JSON lines, one object each.
+
+        Raises:
+            InputError: there is no such run, or the file cannot be written there.
+        """
+        found = self.run(run_id)
+        if found is None:
+            raise lookup.no_run(run_id)
+        export.write_jsonl(found, self.trials(run_id, limit=EVERY_TRIAL), path)
 
     # --- the owner's duties ---------------------------------------------------------------------------
 

@@ -78,13 +78,16 @@ def take_in(owner: Database) -> tuple[str, ...]:
 
 
 def _copy(reader: DuckDBPyConnection, writer: DuckDBPyConnection, run_ids: list[str]) -> None:
-    own = "list_contains(?, run_id)"
-    for table in ("runs", "arms", "trials", "scores", "findings", "remedies", "releases"):
+    own = "list_contains($ids, run_id)"
+    for table in ("runs", "arms", "trials", "scores", "findings", "remedies", "releases", "run_cases"):
         numbered = table in ("runs", "scores", "releases")
         _copy_rows(reader, writer, table, own, run_ids, order="row" if numbered else "rowid", numbered=numbered)
-    used = "id IN (SELECT call_id FROM trials WHERE list_contains(?, run_id))"
+    used = "id IN (SELECT call_id FROM trials WHERE list_contains($ids, run_id))"
     _copy_rows(reader, writer, "calls", used, run_ids, order="rowid", unless="id")
-    used = "case_hash IN (SELECT case_hash FROM runs WHERE list_contains(?, run_id))"
+    used = """
+        case_hash IN (SELECT case_hash FROM runs WHERE list_contains($ids, run_id)
+                      UNION SELECT case_hash FROM run_cases WHERE list_contains($ids, run_id))
+    """
     _copy_rows(reader, writer, "cases", used, run_ids, order="rowid", unless="case_hash")
 
 
@@ -102,7 +105,7 @@ def _copy_rows(
     # `row` numbers are the owner's own, given again in the same order.
     columns = "* EXCLUDE (row)" if numbered else "*"
     query = f"SELECT {columns} FROM {table} WHERE {condition} ORDER BY {order}"  # noqa: S608 - names from above
-    rows = reader.execute(query, [run_ids]).to_arrow_table()
+    rows = reader.execute(query, {"ids": run_ids}).to_arrow_table()
     names = ", ".join(f'"{name}"' for name in rows.column_names)
     fresh = "" if unless is None else f"WHERE {unless} NOT IN (SELECT {unless} FROM {table})"  # noqa: S608
     writer.register("incoming", rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -34,14 +34,21 @@ def read_page(
     cause: str | None,
     status: str | None,
     model: str | None,
+    kind: str | None,
 ) -> RunPage:
     """One page of runs, newest first, and the number that match."""
     chosen = f"""
         FROM ({LATEST}) WHERE ($cause IS NULL OR cause = $cause) AND ($status IS NULL OR status = $status)
-        AND ($model IS NULL OR model = $model)
+        AND ($model IS NULL OR model = $model) AND ($kind IS NULL OR kind = $kind)
         AND contains(lower(concat_ws(' ', run_id, case_id, question, cause, summary, model, note)), lower($text))
     """
-    values: dict[str, Value] = {"cause": cause, "status": status, "model": model, "text": storable(text.strip())}
+    values: dict[str, Value] = {
+        "cause": cause,
+        "status": status,
+        "model": model,
+        "kind": kind,
+        "text": storable(text.strip()),
+    }
     counted = cursor.execute(f"SELECT count(*) {chosen}", values).fetchone()
     values |= {"limit": max(0, limit), "offset": max(0, offset)}
     rows = cursor.execute(
@@ -68,22 +75,39 @@ def read_run(cursor: DuckDBPyConnection, run_id: str) -> RunRecord | None:
 
 
 def read_case(cursor: DuckDBPyConnection, run_id: str) -> Mapping[str, Json]:
-    """The case of a run, as JSON.
+    """The case of a diagnosis, as JSON.
 
     Raises:
-        InputError: there is no such run.
+        InputError: there is no such run, or it is one over a suite.
     """
     row = cursor.execute(
         "SELECT body FROM cases WHERE case_hash = (SELECT any_value(case_hash) FROM runs WHERE run_id = ?) LIMIT 1",
         [run_id],
     ).fetchone()
     if row is None:
+        kind = cursor.execute("SELECT kind FROM runs WHERE run_id = ? LIMIT 1", [run_id]).fetchone()
+        if kind is not None:
+            raise InputError(f"The run {run_id} is one over a suite ({kind[0]}), not a diagnosis of one case.")
         raise no_run(run_id)
     return from_json(row[0])
 
 
-def case_hash(cursor: DuckDBPyConnection, run_id: str) -> str:
-    """The hash of a run's case.
+def read_cases(cursor: DuckDBPyConnection, run_id: str) -> tuple[Mapping[str, Json], ...]:
+    """The cases of a run in their order, as JSON; a run of one case has just that.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    rows = cursor.execute(
+        "SELECT body FROM run_cases JOIN cases USING (case_hash) WHERE run_id = ? ORDER BY position", [run_id]
+    ).fetchall()
+    if not rows:
+        return (read_case(cursor, run_id),)
+    return tuple(from_json(body) for (body,) in rows)
+
+
+def case_hashes(cursor: DuckDBPyConnection, run_id: str) -> Callable[[str], str]:
+    """A function from the id of a case of this run to the case's hash; a diagnosis has one for whatever id.
 
     Raises:
         InputError: there is no such run.
@@ -91,7 +115,11 @@ def case_hash(cursor: DuckDBPyConnection, run_id: str) -> str:
     row = cursor.execute("SELECT case_hash FROM runs WHERE run_id = ? LIMIT 1", [run_id]).fetchone()
     if row is None:
         raise no_run(run_id)
-    return str(row[0])
+    only = str(row[0])
+    own: dict[str, str] = dict(
+        cursor.execute("SELECT case_id, case_hash FROM run_cases WHERE run_id = ?", [run_id]).fetchall()
+    )
+    return own.__getitem__ if own else lambda _: only
 
 
 def no_run(run_id: str) -> InputError:

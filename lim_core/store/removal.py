@@ -23,12 +23,14 @@ def remove_runs(cursor: DuckDBPyConnection, run_ids: Sequence[str]) -> None:
     cursor.execute(
         """
         DELETE FROM cases
-        WHERE case_hash IN (SELECT case_hash FROM runs WHERE list_contains($ids, run_id))
-        AND case_hash NOT IN (SELECT case_hash FROM runs WHERE NOT list_contains($ids, run_id))
+        WHERE case_hash IN (SELECT case_hash FROM runs WHERE list_contains($ids, run_id)
+                            UNION SELECT case_hash FROM run_cases WHERE list_contains($ids, run_id))
+        AND case_hash NOT IN (SELECT case_hash FROM runs WHERE NOT list_contains($ids, run_id)
+                              UNION SELECT case_hash FROM run_cases WHERE NOT list_contains($ids, run_id))
         """,
         {"ids": ids},
     )
-    for table in ("trials", "scores", "arms", "findings", "remedies", "releases", "runs"):
+    for table in ("trials", "scores", "arms", "findings", "remedies", "releases", "run_cases", "runs"):
         cursor.execute(f"DELETE FROM {table} WHERE list_contains(?, run_id)", [ids])  # noqa: S608 - names from above
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lim_core.errors import InputError
-from lim_core.store.bulk import Value
+from lim_core.store.bulk import Value, insert_rows
 from lim_core.store.encoding import digest, storable, to_json, without_credentials
 from lim_core.store.lookup import LATEST, no_run
 from lim_core.store.records import RunStatus
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 QUESTION_CHARACTERS = 500
+# The kind of a run that has one case of its own; every other kind runs over a suite.
+DIAGNOSIS = "diagnosis"
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """What a run is started with; `case` is the case as JSON."""
+    """What a run is started with: its cases as JSON; several of them are a suite, which `case_id` and `question` name."""
 
     run_id: str
     kind: str
     case_id: str
     question: str
-    case: Mapping[str, Json]
+    cases: tuple[Mapping[str, Json], ...]
     settings: Mapping[str, Json]
     release: Mapping[str, Json]
 
@@ -40,10 +42,9 @@ def start(cursor: DuckDBPyConnection, new: NewRun) -> None:
         InputError: the id belongs to a run of another case.
     """
     now = time.time()
-    case = dict(new.case)
-    if isinstance(case.get("params"), Mapping):
-        case["params"] = without_credentials(case["params"])
-    case_hash = digest(case)
+    cases = [_without_credentials(case) for case in new.cases]
+    hashes = [digest(case) for case in cases]
+    case_hash = hashes[0] if new.kind == DIAGNOSIS else digest([new.kind, *hashes])
     settings = without_credentials(new.settings)
     model = new.settings.get("model")
     earlier = cursor.execute(
@@ -52,8 +53,18 @@ def start(cursor: DuckDBPyConnection, new: NewRun) -> None:
     ).fetchone()
     if earlier is not None and earlier[0] != case_hash:
         raise InputError(f"The run {new.run_id} belongs to another case: start this case as a run of its own.")
-    if not cursor.execute("SELECT 1 FROM cases WHERE case_hash = ? LIMIT 1", [case_hash]).fetchall():
-        cursor.execute("INSERT INTO cases VALUES (?, ?, ?, ?)", [case_hash, storable(new.case_id), now, to_json(case)])
+    found = cursor.execute("SELECT case_hash FROM cases WHERE list_contains(?, case_hash)", [hashes]).fetchall()
+    stored = {one for (one,) in found}
+    # Two ids may stand for equal cases; the body is kept once.
+    fresh = {one: case for one, case in zip(hashes, cases, strict=True) if one not in stored}
+    bodies = [(one, storable(str(case.get("id"))), now, to_json(case)) for one, case in fresh.items()]
+    insert_rows(cursor, "cases", ["case_hash", "case_id", "added_at", "body"], bodies)
+    if earlier is None and new.kind != DIAGNOSIS:
+        rows = [
+            (new.run_id, place, storable(str(case.get("id"))), one)
+            for place, (one, case) in enumerate(zip(hashes, cases, strict=True))
+        ]
+        insert_rows(cursor, "run_cases", ["run_id", "position", "case_id", "case_hash"], rows)
     cursor.execute(
         """
         INSERT INTO runs (run_id, added_at, created_at, kind, status, note, case_id, case_hash, question, model, settings,
@@ -77,6 +88,11 @@ def start(cursor: DuckDBPyConnection, new: NewRun) -> None:
         ],
     )
     add_release(cursor, new.run_id, new.release)
+
+
+def _without_credentials(case: Mapping[str, Json]) -> Mapping[str, Json]:
+    params = case.get("params")
+    return {**case, "params": without_credentials(params)} if isinstance(params, Mapping) else case
 
 
 def add_release(cursor: DuckDBPyConnection, run_id: str, release: Mapping[str, Json]) -> None:

@@ -106,3 +106,9 @@ def m001_first_tables(cursor: DuckDBPyConnection) -> None:
     cursor.execute(
         "CREATE TABLE releases (row BIGINT DEFAULT nextval('row_numbers'), run_id VARCHAR, added_at DOUBLE, body VARCHAR)"
     )
+
+
+@migration
+def m002_cases_of_a_run(cursor: DuckDBPyConnection) -> None:
+    """The cases of a run over a suite, in their order; a run of one case has none here, its case stands in `runs`."""
+    cursor.execute("CREATE TABLE run_cases (run_id VARCHAR, position BIGINT, case_id VARCHAR, case_hash VARCHAR)")

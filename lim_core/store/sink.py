@@ -94,7 +94,7 @@ class RunSink:
     def __init__(
         self,
         run_id: str,
-        case_hash: str,
+        hash_of: Callable[[str], str],
         judge: str,
         judge_version: str,
         cursor: DuckDBPyConnection,
@@ -102,7 +102,7 @@ class RunSink:
         flush: Callable[[], None],
     ) -> None:
         self._run_id = run_id
-        self._case_hash = case_hash
+        self._hash_of = hash_of
         self._judge = judge
         self._judge_version = judge_version
         self._put = put
@@ -170,7 +170,8 @@ class RunSink:
 
     def _score_row(self, seq: int, result: TrialResult, now: float) -> Row:
         verdict = result.verdict
-        key = score_key(result.call.id, self._case_hash, self._judge, self._judge_version)
+        case_hash = self._hash_of(storable(result.trial.case_id))
+        key = score_key(result.call.id, case_hash, self._judge, self._judge_version)
         outcome, reason = verdict.outcome.value, storable(verdict.reason)
         return (key, self._run_id, seq, self._judge, self._judge_version, outcome, reason, now)
 

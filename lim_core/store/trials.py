@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from lim_core.store.bulk import Row, insert_rows
+from lim_core.store.bulk import Row, Value, insert_rows
 from lim_core.store.encoding import messages_from_json, storable
 from lim_core.store.records import ArmRow, Rescore, TrialRow
 from lim_core.store.sink import SCORES, score_key
@@ -15,17 +15,24 @@ from lim_core.types import Message, Outcome
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from lim_core.experiments.cells import Cell
+
 
 def write_rescores(
-    cursor: DuckDBPyConnection, run_id: str, case_hash: str, judge: str, judge_version: str, scores: Sequence[Rescore]
+    cursor: DuckDBPyConnection,
+    run_id: str,
+    hash_of: Callable[[str], str],
+    judge: str,
+    judge_version: str,
+    scores: Sequence[Rescore],
 ) -> None:
     """Add the verdicts of a judge run again; the earlier ones stay in the file."""
     now = time.time()
-    found = cursor.execute("SELECT seq, call_id FROM trials WHERE run_id = ?", [run_id]).fetchall()
-    calls: Mapping[int, str] = dict(found)
+    found = cursor.execute("SELECT seq, call_id, case_id FROM trials WHERE run_id = ?", [run_id]).fetchall()
+    of = {seq: (call_id, hash_of(case_id)) for seq, call_id, case_id in found}
     rows: list[Row] = []
     for score in scores:
-        key = score_key(calls[score.seq], case_hash, judge, judge_version)
+        key = score_key(*of[score.seq], judge, judge_version)
         rows.append(
             (key, run_id, score.seq, judge, judge_version, score.outcome.value, storable(score.reason), now),
         )
@@ -42,14 +49,23 @@ _CURRENT = """
         QUALIFY row_number() OVER (PARTITION BY seq ORDER BY row DESC) = 1),
     current AS (SELECT * FROM own JOIN judged USING (seq))
 """
-_CHOSEN = "WHERE ($arm IS NULL OR arm = $arm) AND ($outcome IS NULL OR outcome = $outcome)"
+_CHOSEN = """
+    WHERE ($arm IS NULL OR arm = $arm) AND ($outcome IS NULL OR outcome = $outcome) AND ($case IS NULL OR case_id = $case)
+"""
 
 
 def read_trials(
-    cursor: DuckDBPyConnection, run_id: str, arm: str | None, outcome: str | None, limit: int, offset: int
+    cursor: DuckDBPyConnection,
+    run_id: str,
+    arm: str | None,
+    outcome: str | None,
+    case: str | None,
+    limit: int,
+    offset: int,
 ) -> list[TrialRow]:
     """The run's trials in the order they finished."""
-    values = {"run": run_id, "arm": arm, "outcome": outcome, "limit": max(0, limit), "offset": max(0, offset)}
+    values: dict[str, Value] = {"run": run_id, "arm": arm, "outcome": outcome, "case": case}
+    values |= {"limit": max(0, limit), "offset": max(0, offset)}
     rows = cursor.execute(
         f"""
         {_CURRENT} SELECT seq, case_id, arm, block, repeat, slot, depth, outcome, reason, answer, prompt_tokens,
@@ -62,9 +78,11 @@ def read_trials(
     return [TrialRow(**(dict(zip(names, row, strict=True)) | {"outcome": Outcome(row[7])})) for row in rows]
 
 
-def count_trials(cursor: DuckDBPyConnection, run_id: str, arm: str | None, outcome: str | None) -> int:
+def count_trials(
+    cursor: DuckDBPyConnection, run_id: str, arm: str | None, outcome: str | None, case: str | None
+) -> int:
     """How many trials `read_trials` would give without a limit."""
-    values = {"run": run_id, "arm": arm, "outcome": outcome}
+    values = {"run": run_id, "arm": arm, "outcome": outcome, "case": case}
     row = cursor.execute(f"{_CURRENT} SELECT count(*) FROM current {_CHOSEN}", values).fetchone()  # noqa: S608
     return int(row[0]) if row else 0
 
@@ -77,6 +95,22 @@ def read_arms(cursor: DuckDBPyConnection, run_id: str) -> tuple[ArmRow, ...]:
         {"run": run_id},
     ).fetchall()
     return tuple(ArmRow(*row) for row in rows)
+
+
+def read_cells(cursor: DuckDBPyConnection, run_id: str) -> tuple[Cell, ...]:
+    """The run's trials folded by case, arm and block, in the order they were first tried."""
+    from lim_core.experiments.cells import Cell  # brings numpy, which opening a store need not
+
+    columns = ", ".join(f"count(*) FILTER (outcome = '{outcome.value}')" for outcome in Outcome)
+    rows = cursor.execute(
+        f"""
+        {_CURRENT} SELECT case_id, arm, block, min(slot), any_value(depth), {columns}, avg(prompt_tokens),
+            avg(completion_tokens), avg(seconds) FILTER (NOT cached AND fault IS NULL)
+        FROM current GROUP BY case_id, arm, block ORDER BY min(seq)
+        """,  # noqa: S608 - constants only, values are bound
+        {"run": run_id},
+    ).fetchall()
+    return tuple(Cell(*row) for row in rows)
 
 
 def read_prompt(cursor: DuckDBPyConnection, call_id: str) -> tuple[Message, ...] | None:

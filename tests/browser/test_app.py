@@ -31,7 +31,7 @@ def put_run(app: App, run_id: str = "run-1", text: str | None = None) -> None:
         document["stages"] = [{**stage, "summary": text, "advice": text} for stage in DOCUMENT["stages"]]
         document["remedies"] = [{**remedy, "title": text, "note": text} for remedy in DOCUMENT["remedies"]]
     with Store.open(app.store) as store:
-        store.start_run(run_id, "diagnosis", case_from_json(body).case, {"model": "embedded", "judge": "contains"}, {})
+        store.start_run(run_id, case_from_json(body).case, {"model": "embedded", "judge": "contains"}, {})
         store.save_document(run_id, document)
         store.set_status(run_id, "done")
 

@@ -1,0 +1,187 @@
+"""Runs an experiment over a suite, and reads one back as its trials stand now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lim_core.document import Document, calls_json
+from lim_core.errors import InputError, LimError
+from lim_core.experiments import Cell, LeftOut, Levels, Table, cells_of, experiments, subjects
+from lim_core.runs.engine import RunOutcome, check_price, engine, release_of, status_of
+from lim_core.runs.settings import RunSettings
+from lim_core.types import Case, Outcome, Progress, TrialResult
+
+if TYPE_CHECKING:
+    from lim_core.store import Store
+    from lim_core.store.records import RunRecord
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentView:
+    """An experiment as its stored trials stand now: also while it runs, and after they were scored anew.
+
+    `options` and `result` are of the types that the experiment's kind names; `planned` counts the trials it will have when
+    it is finished, `trials` those it has.
+    """
+
+    run: RunRecord
+    kind: str
+    name: str
+    options: Any
+    levels: Levels
+    table: Table
+    result: Any
+    summary: str
+    left_out: tuple[LeftOut, ...]
+    trials: int
+    planned: int
+
+
+def run_experiment(
+    kind: str,
+    name: str,
+    cases: Sequence[Case],
+    settings: RunSettings,
+    *,
+    store: Store | None,
+    run_id: str,
+    key: str | None = None,
+    report: Callable[[Progress], None] = lambda progress: None,
+    cancelled: Callable[[], bool] = lambda: False,
+    resume: bool = False,
+    use_cache: bool = True,
+) -> RunOutcome:
+    """Send an experiment's trials block by block, every case in each, and store each as it ends.
+
+    `name` is that of the suite. Resuming serves the finished calls of the same run from the store.
+
+    Raises:
+        InputError: no case can take part, ids that stand twice, or an option that cannot be used.
+        UnknownName: no such kind.
+        ConfigError, StoreError: before anything was paid for, or with what was finished kept.
+    """
+    part = experiments[kind].part
+    options = part.read(settings.plan)
+    chosen = subjects(cases, part.templates(options), retrieved=part.needs_retrieved_gold)
+    _check_ids(cases)
+    settings = replace(settings, keyed=key is not None)
+    check_price(settings)
+    if store is not None:
+        store.start_suite(run_id, kind, name, cases, settings.to_json(), release_of(settings, None))
+    with engine(
+        settings,
+        cases,
+        store=store,
+        run_id=run_id,
+        key=key,
+        report=report,
+        cancelled=cancelled,
+        resume=resume,
+        use_cache=use_cache,
+    ) as parts:
+        runner = parts.runner
+        made = [
+            [
+                trial
+                for subject in chosen.ready
+                for trial in part.trials(subject, chosen.ready, block, options, settings.seed)
+            ]
+            for block in range(part.blocks(chosen.ready, options))
+        ]
+        runner.planned = sum(map(len, made))
+        results: list[TrialResult] = []
+        try:
+            for trials in made:
+                results += runner.run(trials, kind)
+        except LimError as error:
+            if store is not None:
+                parts.counting.flush()
+                store.set_status(run_id, "failed", str(error))
+            raise
+        stopped = runner.stopped
+        if store is not None:
+            parts.counting.flush()
+        cells = cells_of(results) if store is None else store.cells(run_id)
+        table = Table(cells, tuple(subject.facts for subject in chosen.ready))
+        result = part.analyse(table, options, _levels(settings))
+        summary = part.summary(result)
+        if stopped is not None:
+            summary = f"{summary} {stopped}"
+        document: Document = {
+            "schema": SCHEMA,
+            "kind": kind,
+            "run_id": run_id if store is not None else None,
+            "suite": name,
+            "cases": len(chosen.ready),
+            "left_out": [asdict(one) for one in chosen.left_out],
+            "summary": summary,
+            "tested_model": settings.tested_model,
+            "templates": list(part.templates(options)),
+            "frames": sorted({subject.frame.name for subject in chosen.ready}),
+            "options": asdict(options),
+            "result": asdict(result),
+            "outcomes": {outcome.value: parts.counting.outcomes.get(outcome.value, 0) for outcome in Outcome},
+            "calls": calls_json(runner.tally, time.monotonic() - parts.started),
+            "release": release_of(settings, parts.opened.opened),
+            "warnings": [],
+            "stopped": str(stopped) if stopped is not None else None,
+        }
+        if store is not None:
+            store.save_document(run_id, document, status_of(stopped))
+        return RunOutcome(document, stopped)
+
+
+def load_experiment(store: Store, run_id: str) -> ExperimentView:
+    """Read an experiment back from its stored trials.
+
+    Raises:
+        InputError: no such run, or it is a diagnosis.
+    """
+    record = store.run(run_id)
+    if record is None:
+        raise InputError(f"There is no run {run_id} in this store: it was deleted, or the link is of another server.")
+    if record.kind not in experiments:
+        raise InputError(f"The run {run_id} is a {record.kind}: open it on its own page.")
+    part = experiments[record.kind].part
+    settings = RunSettings.from_json(record.settings)
+    options = part.read(settings.plan)
+    chosen = subjects(store.suite(run_id), part.templates(options), retrieved=part.needs_retrieved_gold)
+    cells: tuple[Cell, ...] = store.cells(run_id)
+    table = Table(cells, tuple(subject.facts for subject in chosen.ready))
+    levels = _levels(settings)
+    result = part.analyse(table, options, levels)
+    planned = sum(
+        len(part.trials(subject, chosen.ready, block, options, settings.seed))
+        for block in range(part.blocks(chosen.ready, options))
+        for subject in chosen.ready
+    )
+    return ExperimentView(
+        record,
+        record.kind,
+        record.case_id,
+        options,
+        levels,
+        table,
+        result,
+        part.summary(result),
+        chosen.left_out,
+        sum(cell.trials for cell in cells),
+        planned,
+    )
+
+
+def _levels(settings: RunSettings) -> Levels:
+    return Levels(settings.alpha, settings.delta, settings.seed)
+
+
+def _check_ids(cases: Sequence[Case]) -> None:
+    seen: set[str] = set()
+    for case in cases:
+        if case.id in seen:
+            raise InputError(f"Two cases of the suite have the id {case.id!r}: give each its own id.")
+        seen.add(case.id)
