@@ -54,7 +54,7 @@ def start_diagnosis(case: Case, settings: RunSettings, warnings: tuple[str, ...]
         )
 
     # A run that is still in the queue when the server stops is found as interrupted, not lost.
-    store.start_run(run_id, "diagnosis", case, settings.to_json(), {})
+    store.start_run(run_id, case, settings.to_json(), {})
     try:
         shell.jobs().start(run_id, work)
     except InputError:
@@ -174,6 +174,7 @@ def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
             st.code(shared.url, language=None, wrap_lines=True)
             if shared.loopback:
                 views.note("This address opens on this machine only; the README says how to share runs.")
+        _report(record)
         if document is not None:
             with st.popover("Copy summary", icon=":material/content_copy:"):
                 views.block(five_lines(document, None if shared.loopback else shared.url))
@@ -190,6 +191,26 @@ def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
             shell.go_to(shell.DIAGNOSE, shell.RunLink(run=_again(record.id)))
         if st.button("New diagnosis", icon=":material/add:", key="new"):
             shell.go_to(shell.DIAGNOSE, shell.RunLink())
+
+
+def _report(record: RunRecord) -> None:
+    from lim_core.reports import html_report
+
+    with st.popover("Report", icon=":material/description:"):
+        st.text("One HTML file with the charts, the figures and how to make them again. It opens without a network.")
+        redact = st.checkbox(
+            "Leave out texts", key=f"redact-{record.id}", help="Questions, answers, chunk texts and prompts."
+        )
+        # The file is made when it is asked for: a page does not pay for it.
+        st.download_button(
+            "Download report",
+            data=lambda: html_report(shell.store(), record.id, redact=redact),
+            file_name=f"lim-{record.id}{'-redacted' if redact else ''}.html",
+            mime="text/html",
+            icon=":material/download:",
+            on_click="ignore",
+            key="report",
+        )
 
 
 def _say(value: Json) -> str:

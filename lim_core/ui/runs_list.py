@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -91,16 +93,21 @@ def run_tools(run_id: str) -> None:
             on_click="ignore",
             key="export-json",
         )
-        st.download_button(
-            "Export Parquet",
-            data=lambda: parquet(run_id),
-            file_name=f"lim-{run_id}.parquet",
-            mime="application/vnd.apache.parquet",
-            icon=":material/download:",
-            on_click="ignore",
-            key="export-parquet",
-            help="The trials, one row each.",
-        )
+        for title, ending, mime, export in (
+            ("Parquet", "parquet", "application/vnd.apache.parquet", shell.store().export_parquet),
+            ("CSV", "csv", "text/csv", shell.store().export_csv),
+            ("JSONL", "jsonl", "application/jsonl", shell.store().export_jsonl),
+        ):
+            st.download_button(
+                f"Export {title}",
+                data=partial(exported, export, run_id),
+                file_name=f"lim-{run_id}.{ending}",
+                mime=mime,
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"export-{ending}",
+                help="The trials, one row each.",
+            )
         _rescore(run_id)
         with st.popover("Delete …", icon=":material/delete:"):
             st.text("Deletes the run, its trials and every call that no other run uses. This cannot be undone.")
@@ -161,11 +168,11 @@ def _rescore(run_id: str) -> None:
             views.note(f"Scored by {judge}: {outcome_line(tally)}." if tally else "The run has no stored answers.")
 
 
-def parquet(run_id: str) -> bytes:
-    """The run's trials as the bytes of a Parquet file."""
+def exported(export: Callable[[str, Path], None], run_id: str) -> bytes:
+    """The bytes of the file that one of the store's exports writes."""
     with tempfile.TemporaryDirectory(prefix="lim-") as folder:
-        path = Path(folder, "trials.parquet")
-        shell.store().export_parquet(run_id, path)
+        path = Path(folder, "trials")
+        export(run_id, path)
         return path.read_bytes()
 
 
