@@ -1,7 +1,9 @@
 """The command line as a script meets it: exit codes, one line of error, strict JSON, the store, resume."""
 
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +26,8 @@ def home(tmp_path):
     return kept | {"LIM_STORE": str(tmp_path / "lim.duckdb"), "HF_HUB_OFFLINE": "1"}
 
 
-def lim(home, *arguments, stdin: bytes = b"", **environment):
+def script(home, *arguments, stdin: bytes = b"", **environment):
+    """The command as a process of its own, as a script starts it."""
     return subprocess.run(
         [sys.executable, "-m", "lim_core", *map(str, arguments)],
         cwd=ROOT,
@@ -33,6 +36,29 @@ def lim(home, *arguments, stdin: bytes = b"", **environment):
         capture_output=True,
         timeout=120,
     )
+
+
+def lim(home, *arguments, stdin: bytes = b"", **environment):
+    """The same command in this process, which loads the embedding model once: exit code and the bytes it wrote."""
+    given, out, err = (io.TextIOWrapper(io.BytesIO(part), encoding="utf-8") for part in (stdin, b"", b""))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - home.keys():
+            patch.delenv(name)
+        for name, value in (home | environment).items():
+            patch.setenv(name, value)
+        for name, stream in (("stdin", given), ("stdout", out), ("stderr", err)):
+            patch.setattr(sys, name, stream)
+        try:
+            code = main([*map(str, arguments)])
+        except SystemExit as left:
+            code = left.code
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    out.flush()
+    err.flush()
+    return subprocess.CompletedProcess(arguments, code, out.buffer.getvalue(), err.buffer.getvalue())
 
 
 def case_bytes(**changes) -> bytes:
@@ -57,7 +83,7 @@ POINT_KEYS = {"arm", "index", "depth", "n", "correct", "accuracy", "low", "high"
 
 
 def test_diagnose_prints_the_contract_and_stores_the_run(home):
-    done = lim(home, "diagnose", "-", "--model", "scripted", "--json", stdin=case_bytes())
+    done = script(home, "diagnose", "-", "--model", "scripted", "--json", stdin=case_bytes())
     assert done.returncode == 0, done.stderr
     document = strict(done.stdout)
     assert document.keys() >= KEYS
@@ -164,10 +190,10 @@ def test_output_is_utf_8_whatever_the_locale(home):
     body = '{"question": "庚?", "chunks": ["庚 106元"], "answers": ["106元"], "id": "庚"}'.encode()
     early = ("diagnose", "-", "--no-store", "--stages", "truncation,retrieval,assembly")
     narrow = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = lim(home, *early, "--json", stdin=body, **narrow)
+    done = script(home, *early, "--json", stdin=body, **narrow)
     assert done.returncode == 0, done.stderr
     assert strict(done.stdout)["case_id"] == "庚"
-    assert lim(home, *early, stdin=body, **narrow).returncode == 0
+    assert script(home, *early, stdin=body, **narrow).returncode == 0
 
 
 def test_closed_and_full_outputs_are_no_internal_error(home, tmp_path):
@@ -282,7 +308,7 @@ def test_without_the_app_the_command_line_owns_the_store(home, tmp_path):
 
 
 def test_resume_pays_for_nothing_twice(home):
-    capped = lim(home, "diagnose", "-", "--model", "scripted", "--max-calls", "12", "--json", stdin=case_bytes())
+    capped = script(home, "diagnose", "-", "--model", "scripted", "--max-calls", "12", "--json", stdin=case_bytes())
     first = strict(capped.stdout)
     assert first["cause"] == "UNDETERMINED"
     assert first["calls"]["made"] == 12
@@ -297,7 +323,6 @@ def test_resume_pays_for_nothing_twice(home):
 
 
 def test_interrupted_is_exit_130_and_keeps_what_was_done(home):
-    import signal
     import time
 
     process = subprocess.Popen(
@@ -384,7 +409,7 @@ def test_a_planted_key_is_found_nowhere(home, tmp_path):
     model = open_model(ModelSpec("scripted", options={"faults": ["unauthorised"] * 5}), PLANTED)
     try:
         base_url = model.server.base_url  # type: ignore[attr-defined]
-        done = lim(
+        done = script(
             home, "diagnose", "-", "--model", "scripted", "--base-url", base_url, "--json", stdin=case_bytes(),
             LIM_API_KEY=PLANTED, OPENAI_API_KEY="sk-other-0123456789abcdef",
         )  # fmt: skip
