@@ -219,3 +219,52 @@ def _saving(table: Table, knee: KPoint, today: KPoint, levels: Levels) -> Saving
     tokens = today.figures.prompt_tokens - knee.figures.prompt_tokens
     share = tokens / today.figures.prompt_tokens if today.figures.prompt_tokens else 0.0
     return Saving(tokens, share, paired_gain(list(before), list(after), seed=levels.seed), p)
+
+
+def advice(result: TokenResult, budget: int) -> tuple[str, ...]:
+    """What to send within a budget of prompt tokens a call, each sentence tied to what was measured here."""
+    if result.reason or not result.points:
+        return (f"No advice: {result.reason or 'nothing was measured'}.",)
+    affordable = [
+        point
+        for point in result.points
+        if point.figures.n and point.figures.prompt_tokens is not None and point.figures.prompt_tokens <= budget
+    ]
+    if not affordable:
+        least = min(point.figures.prompt_tokens or math.inf for point in result.points)
+        return (f"Even the smallest cut takes {least:,.0f} prompt tokens: shorten the chunks, or allow more.",)
+    said = []
+    best, knee = _knee(affordable)
+    pick = affordable[knee]
+    said.append(
+        f"Send the first {k_words(pick.k)}: {_right(pick.figures, result.unit)} at {pick.figures.prompt_tokens:,.0f} prompt "
+        f"tokens, the smallest cut within one standard error of the best affordable one (k = {k_words(affordable[best].k)}, "
+        f"{_right(affordable[best].figures, result.unit)})."
+    )
+    oracle, closed = result.oracle, result.closed_book
+    if oracle is not None and oracle.accuracy is not None and pick.figures.accuracy is not None:
+        if oracle.low is not None and pick.figures.high is not None and oracle.low > pick.figures.high:
+            said.append(
+                f"The gold alone gives {_right(oracle, result.unit)}: what is lost up to there is lost to the other "
+                "chunks, so a filter or a reranker has more to gain than another order."
+            )
+        elif oracle.accuracy < 0.5:
+            said.append(
+                f"Even the gold alone gives only {_right(oracle, result.unit)}: the reader is the limit, no cut will mend it."
+            )
+    recall, whole = pick.recall, affordable[-1].recall
+    if recall.value < whole.value:
+        said.append(
+            f"The gold is among them in {recall.value:.0%} [{recall.low:.0%}, {recall.high:.0%}] of {recall.n} cases, against "
+            f"{whole.value:.0%} with k = {k_words(affordable[-1].k)}: a better ranker would let a small cut keep it."
+        )
+    if (
+        closed is not None
+        and closed.low is not None
+        and pick.figures.high is not None
+        and closed.low >= pick.figures.high
+    ):
+        said.append(
+            f"Without any chunk it is {_right(closed, result.unit)}: these questions do not need the documents."
+        )
+    return tuple(said)

@@ -12,6 +12,7 @@ from lim_core.drawing.verdict import outcome_line
 from lim_core.drawing.words import count, duration, stage_words
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
+from lim_core.store.runs import DIAGNOSIS
 from lim_core.summary import five_lines
 from lim_core.types import Case, Json
 from lim_core.ui import shell, views
@@ -76,12 +77,18 @@ def show_run(run_id: str) -> None:
     if job is not None and not job.state.ended:
         if record is not None:
             views.line(record.question)
+        if record is not None and record.kind != DIAGNOSIS:
+            show_elsewhere(record)
+            return
         _watch(run_id)
         return
     if record is None:
         if job is not None and job.error:
             raise InputError(job.error)
         raise InputError(f"The run {run_id} ended before it was stored: start it again.")
+    if record.kind != DIAGNOSIS:
+        show_elsewhere(record)
+        return
     document = shell.store().document(run_id)
     left, right = st.columns([2, 3], vertical_alignment="center")
     with left:
@@ -99,6 +106,15 @@ def show_run(run_id: str) -> None:
         if sum(reading.outcomes.values()):
             views.note(f"All trials: {outcome_line(reading.outcomes)}")
     show_trials(shell.store(), run_id, run_id)
+
+
+def show_elsewhere(record: RunRecord) -> None:
+    """A run of another kind than a diagnosis: what it found in a sentence, and the way to its own page."""
+    room = shell.ROOM_OF.get(record.kind)
+    views.line(record.summary or f"A run of the kind {record.kind}, status {record.status.value}.")
+    if room is not None:
+        query = shell.RunLink(run=record.id).to_query()
+        st.page_link(room.path, label=f"Open on {room.title}", icon=room.icon, query_params=query)
 
 
 def _again(run_id: str) -> str:
@@ -174,7 +190,7 @@ def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
             st.code(shared.url, language=None, wrap_lines=True)
             if shared.loopback:
                 views.note("This address opens on this machine only; the README says how to share runs.")
-        _report(record)
+        report_popover(record)
         if document is not None:
             with st.popover("Copy summary", icon=":material/content_copy:"):
                 views.block(five_lines(document, None if shared.loopback else shared.url))
@@ -193,7 +209,8 @@ def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
             shell.go_to(shell.DIAGNOSE, shell.RunLink())
 
 
-def _report(record: RunRecord) -> None:
+def report_popover(record: RunRecord) -> None:
+    """The run as one HTML file, texts left out on demand."""
     from lim_core.reports import html_report
 
     with st.popover("Report", icon=":material/description:"):

@@ -14,6 +14,7 @@ from lim_core.drawing.words import CAUSES, SIGNS, cause_words, clip, count, dura
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
 from lim_core.store.records import RunStatus, RunSummary
+from lim_core.store.runs import DIAGNOSIS
 from lim_core.ui import shell, views
 from lim_core.ui.resuming import WAITING_WORDS, key_gone, stop
 
@@ -29,10 +30,11 @@ def recent_runs(limit: int) -> None:
     for row in page.rows:
         with st.container(gap=None):
             query = shell.RunLink(run=row.id).to_query()
+            room = shell.ROOM_OF.get(row.kind, shell.RUNS)
             st.page_link(
-                shell.DIAGNOSE.path,
+                room.path,
                 label=views.escape(_verdict(row)),
-                icon=SIGNS[cause_status(row.cause or "UNDETERMINED")].icon,
+                icon=SIGNS[cause_status(row.cause or "UNDETERMINED")].icon if row.kind == DIAGNOSIS else room.icon,
                 query_params=query,
                 width="stretch",
             )
@@ -82,8 +84,10 @@ def runs_table() -> str | None:
 def run_tools(run_id: str) -> None:
     """Open, export and delete one run."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Open on Diagnose", icon=":material/open_in_new:", key="open"):
-            shell.go_to(shell.DIAGNOSE, shell.RunLink(run=run_id))
+        found = shell.store().run(run_id)
+        room = shell.ROOM_OF.get(found.kind, shell.DIAGNOSE) if found is not None else shell.DIAGNOSE
+        if st.button(f"Open on {room.title}", icon=":material/open_in_new:", key="open"):
+            shell.go_to(room, shell.RunLink(run=run_id))
         st.download_button(
             "Export JSON",
             data=lambda: shell.store().export_json(run_id).encode(),
@@ -187,12 +191,25 @@ def status_words(row: RunSummary) -> str:
 
 
 def _verdict(row: RunSummary) -> str:
-    return cause_words(row.cause) if row.cause else status_words(row)
+    if row.kind == DIAGNOSIS:
+        return cause_words(row.cause) if row.cause else status_words(row)
+    title = kind_words(row.kind)
+    return title if row.status is RunStatus.DONE else f"{title}, {status_words(row)}"
+
+
+def kind_words(kind: str) -> str:
+    """What a run of a kind is called."""
+    from lim_core.experiments import experiments
+
+    if kind == DIAGNOSIS:
+        return "Diagnosis"
+    return experiments[kind].title if kind in experiments else kind
 
 
 def _cells(row: RunSummary) -> views.Row:
     return {
         "started, UTC": f"{row.created_at:%Y-%m-%d %H:%M}",
+        "what": kind_words(row.kind),
         "cause": cause_words(row.cause) if row.cause else None,
         "status": status_words(row),
         "question": clip(row.question, 160),

@@ -38,11 +38,27 @@ class Room:
     title: str
     icon: str
 
+    @property
+    def name(self) -> str:
+        """Its name in addresses, as Streamlit makes it of the file's name."""
+        return Path(self.path).stem.split("_", 1)[-1]
+
 
 DIAGNOSE = Room("pages/1_Diagnose.py", "Diagnose", ":material/troubleshoot:")
+CURVES = Room("pages/2_Position_curves.py", "Position curves", ":material/show_chart:")
+TOKENS = Room("pages/3_Accuracy_vs_tokens.py", "Accuracy vs tokens", ":material/compress:")
+ORDERINGS = Room("pages/4_Orderings.py", "Orderings", ":material/swap_vert:")
 RUNS = Room("pages/6_Runs.py", "Runs", ":material/list_alt:")
 MODELS = Room("pages/7_Models.py", "Models", ":material/memory:")
-ROOMS = (Room("app.py", "Home", ":material/home:"), DIAGNOSE, RUNS, MODELS)
+ROOMS = (Room("app.py", "Home", ":material/home:"), DIAGNOSE, CURVES, TOKENS, ORDERINGS, RUNS, MODELS)
+# The page on which a run of a kind opens.
+ROOM_OF = {
+    "diagnosis": DIAGNOSE,
+    "positions": CURVES,
+    "grid": CURVES,
+    "tokens": TOKENS,
+    "orderings": ORDERINGS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +179,15 @@ def guarded() -> Iterator[None]:
         views.problem("Something went wrong inside lim; the server's log says where. Reload the page to go on.")
 
 
-def share(link: RunLink, address: str | None) -> Shared:
-    """The link under the address that the browser used, for the page Diagnose."""
+def share(link: RunLink, address: str | None, room: Room = DIAGNOSE, query: str = "") -> Shared:
+    """The link under the address that the browser used; `query` holds further parameters, already encoded."""
     parts = urlsplit(address or "http://localhost:8501/")
     # The path before the page's name is the base path of a server behind a proxy.
     base = parts.path.rstrip("/")
-    for room in ROOMS[1:]:
-        base = base.removesuffix(f"/{room.title}")
-    url = urlunsplit((parts.scheme, parts.netloc, f"{base}/{DIAGNOSE.title}", urlencode(link.to_query()), ""))
+    for other in ROOMS[1:]:
+        base = base.removesuffix(f"/{other.name}")
+    whole = "&".join(part for part in (urlencode(link.to_query()), query) if part)
+    url = urlunsplit((parts.scheme, parts.netloc, f"{base}/{room.name}", whole, ""))
     return Shared(url, is_loopback(url))
 
 

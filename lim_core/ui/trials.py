@@ -18,14 +18,16 @@ PAGE = 100
 _ALL = "all"
 
 
-def show_trials(store: Store, run_id: str, key: str) -> None:
-    """Draw the table with its filters, and below it the trial that is picked."""
+def show_trials(store: Store, run_id: str, key: str, arm: str | None = None) -> None:
+    """Draw the table with its filters, and below it the trial that is picked; `arm` is one picked in a chart."""
     arms = {row.arm: row for row in store.arms(run_id)}
     if not arms:
         return
     st.subheader("Trials", anchor=False)
+    if arm in arms:
+        st.session_state[f"{key}-arm"] = arm
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        arm = st.selectbox("Arm", [_ALL, *arms], format_func=arm_words, key=f"{key}-arm", width=220)
+        chosen = st.selectbox("Arm", [_ALL, *arms], format_func=arm_words, key=f"{key}-arm", width=220)
         outcome = st.selectbox(
             "Outcome",
             [_ALL, *(item.value for item in Outcome)],
@@ -33,7 +35,7 @@ def show_trials(store: Store, run_id: str, key: str) -> None:
             key=f"{key}-outcome",
             width=180,
         )
-        chosen_arm = arm if arm in arms else None
+        chosen_arm = chosen if chosen in arms else None
         chosen_outcome = outcome if outcome in OUTCOME_SHAPES else None
         total = store.count_trials(run_id, arm=chosen_arm, outcome=chosen_outcome)
         pages = max(1, -(-total // PAGE))
@@ -65,6 +67,7 @@ def show_trials(store: Store, run_id: str, key: str) -> None:
 def _cells(row: TrialRow) -> views.Row:
     return {
         "trial": row.seq + 1,
+        "case": row.case_id,
         "arm": arm_words(row.arm),
         "block": row.block,
         "repeat": row.repeat,
