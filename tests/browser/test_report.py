@@ -105,6 +105,14 @@ def test_colours_follow_the_scheme_and_paper_is_light(files: dict[str, Path], op
     assert line.evaluate("line => getComputedStyle(line).stroke") == dark
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_printed_page_holds_its_tables_whole(files: dict[str, Path], open_report, kind: str) -> None:
+    page = open_report(files[kind], width=700).page
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+
+
 def test_trials_can_be_narrowed(files: dict[str, Path], open_report) -> None:
     page = open_report(files["positions"]).page
     rows = page.locator("[data-trials] tbody tr")
