@@ -82,12 +82,15 @@ Work = Callable[[JobContext], object]
 class _Job:
     view: JobView
     work: Work | None
+    lane: str
     stop: threading.Event
     ended: threading.Event
 
 
 class Jobs:
     """Background jobs by id, each in a daemon thread, `at_once` at a time and the rest in a queue.
+
+    Jobs of one lane run one at a time: two runs on the model in this process would load it twice and halve each other.
 
     Threads are daemons because an endpoint that hangs must not keep the process from ending; a job cut off that way is
     found in the store as interrupted.
@@ -101,9 +104,9 @@ class Jobs:
         self._lock = threading.Lock()  # guards everything below; sessions and job threads all come here
         self._jobs: dict[str, _Job] = {}
         self._waiting: deque[str] = deque()
-        self._running = 0
+        self._running: list[str] = []  # the lanes of the jobs that run
 
-    def start(self, job_id: str, work: Work) -> JobView:
+    def start(self, job_id: str, work: Work, lane: str = "") -> JobView:
         """Run `work` in the background, or show the job of this id where it is already queued or running.
 
         Raises:
@@ -113,11 +116,11 @@ class Jobs:
             known = self._jobs.get(job_id)
             if known is not None and not known.view.state.ended:
                 return self._seen(known)
-            if self._running >= self._at_once and len(self._waiting) >= self._queue:
+            if len(self._waiting) >= self._queue and not self._free(lane):
                 raise InputError(f"{self._queue} runs are waiting already: cancel some, or try again later.")
             self._jobs.pop(job_id, None)  # a resumed run moves to the end of the table
             view = JobView(job_id, JobState.QUEUED, queued_at=time.time())
-            job = _Job(view, work, threading.Event(), threading.Event())
+            job = _Job(view, work, lane, threading.Event(), threading.Event())
             self._jobs[job_id] = job
             self._waiting.append(job_id)
             self._forget_oldest()
@@ -165,11 +168,18 @@ class Jobs:
             return self._seen(job)
 
     def _fill(self) -> None:
-        while self._waiting and self._running < self._at_once:
-            job = self._jobs[self._waiting.popleft()]
+        for job_id in tuple(self._waiting):
+            job = self._jobs[job_id]
+            if not self._free(job.lane):
+                continue
+            self._waiting.remove(job_id)
             job.view = replace(job.view, state=JobState.RUNNING, started_at=time.time())
-            self._running += 1
+            self._running.append(job.lane)
             threading.Thread(target=self._run, args=(job,), name=f"lim-job-{job.view.id}", daemon=True).start()
+
+    def _free(self, lane: str) -> bool:
+        """Whether a job of this lane could run now; the lane without a name is as wide as the table."""
+        return len(self._running) < self._at_once and (not lane or lane not in self._running)
 
     def _run(self, job: _Job) -> None:
         context = JobContext(job.view.id, lambda progress: self._publish(job, progress), job.stop)
@@ -191,7 +201,7 @@ class Jobs:
             log.error("job %s failed: %s", job.view.id, where(fault))
         finally:
             with self._lock:
-                self._running -= 1
+                self._running.remove(job.lane)
                 self._end(job, state, error or None, kind or None, result)
                 self._fill()
 

@@ -45,6 +45,21 @@ def test_a_job_reports_and_ends_with_its_result() -> None:
     assert jobs.wait("b") is None
 
 
+def test_jobs_of_one_lane_run_one_at_a_time_and_others_pass_them() -> None:
+    jobs = Jobs(at_once=3)
+    gate = threading.Event()
+    for name in ("a", "b"):
+        jobs.start(name, lambda context: gate.wait(5), "embedded")
+    jobs.start("c", lambda context: None)
+    assert jobs.wait("c", 5) is not None
+    states = {view.id: view.state for view in jobs.all()}
+    assert states == {"a": JobState.RUNNING, "b": JobState.QUEUED, "c": JobState.DONE}
+    gate.set()
+    ended = jobs.wait("b", 5)
+    assert ended is not None
+    assert ended.state is JobState.DONE
+
+
 def test_no_more_than_the_bound_run_at_once_and_the_rest_in_order() -> None:
     jobs = Jobs(at_once=2)
     lock, running, most, order = threading.Lock(), 0, 0, list[str]()

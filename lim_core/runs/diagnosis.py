@@ -12,8 +12,9 @@ from lim_core.document import build_document
 from lim_core.embeddings import open_embedder
 from lim_core.errors import ConfigError, LimError
 from lim_core.judges import check_answers, judges
+from lim_core.runs.earlier import Earlier, sent_before
 from lim_core.runs.engine import RunOutcome, check_price, engine, release_of, status_of
-from lim_core.runs.settings import RunSettings
+from lim_core.runs.settings import RunSettings, price_of
 from lim_core.tokens import counter_for
 from lim_core.types import Bench, Case, Embedder, Finding, Progress
 
@@ -36,14 +37,17 @@ def run_diagnosis(
 ) -> RunOutcome:
     """Diagnose one case and store it as it goes; resuming serves finished calls of the same run from the store.
 
+    The document counts the calls of the whole run. `warnings` are kept with the settings, so that a resume has them too.
+
     Raises:
         InputError: an alias that can never match, or a case that needs chunks or a question first.
         ConfigError, StoreError: before anything was paid for, or with what was finished kept.
     """
     if settings.judge == "contains":
         check_answers(case)
-    settings = replace(settings, keyed=key is not None)
+    settings = replace(settings, keyed=key is not None, warnings=warnings or settings.warnings)
     check_price(settings)
+    before = sent_before(store, run_id, price_of(settings)) if store is not None and resume else Earlier()
     if store is not None:
         store.start_run(run_id, case, settings.to_json(), release_of(settings, None))
     with engine(
@@ -89,11 +93,11 @@ def run_diagnosis(
             run_id=run_id if store is not None else None,
             tested_model=tested,
             same_model=bench.same_model,
-            tally=runner.tally,
-            seconds=time.monotonic() - parts.started,
+            tally=before.tally.plus(runner.tally),
+            seconds=before.seconds + time.monotonic() - parts.started,
             outcomes=counting.outcomes,
             release=release_of(settings, opened.opened),
-            warnings=warnings,
+            warnings=settings.warnings,
         )
         if store is not None:
             counting.flush()

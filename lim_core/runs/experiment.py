@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from lim_core.document import Document, calls_json
 from lim_core.errors import InputError, LimError
-from lim_core.experiments import Cell, LeftOut, Levels, Table, cells_of, experiments, subjects
+from lim_core.experiments import Cell, LeftOut, Levels, Table, cells_of, experiments, roll, subjects
+from lim_core.runs.earlier import Earlier, sent_before
 from lim_core.runs.engine import RunOutcome, check_price, engine, release_of, status_of
-from lim_core.runs.settings import RunSettings
+from lim_core.runs.settings import RunSettings, price_of
 from lim_core.types import Case, Outcome, Progress, TrialResult
 
 if TYPE_CHECKING:
@@ -69,8 +70,17 @@ def run_experiment(
     options = part.read(settings.plan)
     chosen = subjects(cases, part.templates(options), retrieved=part.needs_retrieved_gold)
     _check_ids(cases)
-    settings = replace(settings, keyed=key is not None)
+    made = [
+        [
+            trial
+            for subject in chosen.ready
+            for trial in part.trials(subject, chosen.ready, block, options, settings.seed)
+        ]
+        for block in range(part.blocks(chosen.ready, options))
+    ]
+    settings = replace(settings, keyed=key is not None, planned=sum(map(len, made)))
     check_price(settings)
+    before = sent_before(store, run_id, price_of(settings)) if store is not None and resume else Earlier()
     if store is not None:
         store.start_suite(run_id, kind, name, cases, settings.to_json(), release_of(settings, None))
     with engine(
@@ -85,15 +95,7 @@ def run_experiment(
         use_cache=use_cache,
     ) as parts:
         runner = parts.runner
-        made = [
-            [
-                trial
-                for subject in chosen.ready
-                for trial in part.trials(subject, chosen.ready, block, options, settings.seed)
-            ]
-            for block in range(part.blocks(chosen.ready, options))
-        ]
-        runner.planned = sum(map(len, made))
+        runner.planned = settings.planned or 0
         results: list[TrialResult] = []
         try:
             for trials in made:
@@ -126,7 +128,7 @@ def run_experiment(
             "options": asdict(options),
             "result": asdict(result),
             "outcomes": {outcome.value: parts.counting.outcomes.get(outcome.value, 0) for outcome in Outcome},
-            "calls": calls_json(runner.tally, time.monotonic() - parts.started),
+            "calls": calls_json(before.tally.plus(runner.tally), before.seconds + time.monotonic() - parts.started),
             "release": release_of(settings, parts.opened.opened),
             "warnings": [],
             "stopped": str(stopped) if stopped is not None else None,
@@ -150,16 +152,12 @@ def load_experiment(store: Store, run_id: str) -> ExperimentView:
     part = experiments[record.kind].part
     settings = RunSettings.from_json(record.settings)
     options = part.read(settings.plan)
-    chosen = subjects(store.suite(run_id), part.templates(options), retrieved=part.needs_retrieved_gold)
+    found = roll(store.suite(run_id), retrieved=part.needs_retrieved_gold)
     cells: tuple[Cell, ...] = store.cells(run_id)
-    table = Table(cells, tuple(subject.facts for subject in chosen.ready))
+    table = Table(cells, found.facts)
     levels = _levels(settings)
     result = part.analyse(table, options, levels)
-    planned = sum(
-        len(part.trials(subject, chosen.ready, block, options, settings.seed))
-        for block in range(part.blocks(chosen.ready, options))
-        for subject in chosen.ready
-    )
+    trials = sum(cell.trials for cell in cells)
     return ExperimentView(
         record,
         record.kind,
@@ -169,9 +167,9 @@ def load_experiment(store: Store, run_id: str) -> ExperimentView:
         table,
         result,
         part.summary(result),
-        chosen.left_out,
-        sum(cell.trials for cell in cells),
-        planned,
+        found.left_out,
+        trials,
+        trials if settings.planned is None else settings.planned,
     )
 
 

@@ -42,6 +42,10 @@ class RunSettings:
     # The backend's own options, as its `Options` class declares them.
     options: Mapping[str, Json] = field(default_factory=dict, hash=False)
     plan: Mapping[str, Json] = field(default_factory=dict, hash=False)
+    # How many trials an experiment has when it is finished, so that reading it back need not lay out its prompts.
+    planned: int | None = None
+    # What reading the case warned of, here so that a run that was cut off before its document keeps it.
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -62,6 +66,11 @@ class RunSettings:
     def spec(self) -> ModelSpec:
         """The model to open."""
         return replace(spec_for(self.model, self.base_url), options=self.options)
+
+    @property
+    def lane(self) -> str:
+        """Runs of one lane wait for one another: those on the embedded model, which all need the same two cores."""
+        return EMBEDDED if self.model == EMBEDDED and self.base_url is None else ""
 
     @property
     def tested_model(self) -> str:
@@ -86,6 +95,7 @@ class RunSettings:
             raise ConfigError("The run's settings were written by another version of lim; start a new run instead.")
         if known.get("stages") is not None:
             known["stages"] = tuple(known["stages"])  # type: ignore[arg-type]
+        known["warnings"] = tuple(known.get("warnings") or ())  # type: ignore[arg-type]
         return cls(**known)  # type: ignore[arg-type]
 
 

@@ -87,6 +87,7 @@ def start_experiment(kind: str, name: str, cases: tuple[Case, ...], settings: Ru
                     cancelled=job.cancelled,
                 ),
             ),
+            settings.lane,
         )
     except InputError:
         store.delete(run_id)

@@ -167,7 +167,7 @@ def _resume(run_id: str, settings: RunSettings, *, calls: int | None, tokens: in
             ),
         )
 
-    shell.jobs().start(run_id, work)
+    shell.jobs().start(run_id, work, settings.lane)
 
 
 def allowed_key(settings: RunSettings) -> str | None:

@@ -57,7 +57,7 @@ def start_diagnosis(case: Case, settings: RunSettings, warnings: tuple[str, ...]
     # A run that is still in the queue when the server stops is found as interrupted, not lost.
     store.start_run(run_id, case, settings.to_json(), {})
     try:
-        shell.jobs().start(run_id, work)
+        shell.jobs().start(run_id, work, settings.lane)
     except InputError:
         store.delete(run_id)
         raise
