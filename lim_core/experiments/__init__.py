@@ -4,7 +4,7 @@ from lim_core.experiments import arrangements, grid, positions, tokens
 from lim_core.experiments.cells import Cell, Facts, Table, cells_of
 from lim_core.experiments.options import Levels
 from lim_core.experiments.registry import Experiment, experiments
-from lim_core.experiments.subjects import LeftOut, Subject, Subjects, subjects
+from lim_core.experiments.subjects import LeftOut, Roll, Subject, Subjects, roll, subjects
 
 __all__ = [
     "Cell",
@@ -12,6 +12,7 @@ __all__ = [
     "Facts",
     "LeftOut",
     "Levels",
+    "Roll",
     "Subject",
     "Subjects",
     "Table",
@@ -20,6 +21,7 @@ __all__ = [
     "experiments",
     "grid",
     "positions",
+    "roll",
     "subjects",
     "tokens",
 ]

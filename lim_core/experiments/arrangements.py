@@ -288,7 +288,9 @@ def _distraction(table: Table, options: OrderingOptions, levels: Levels) -> Dist
         return None
     pairs = matrix(table, (WITHOUT_EASY, WITHOUT_HARD)).whole()
     gain = paired_gain(list(pairs[:, 0]), list(pairs[:, 1]), seed=levels.seed) if len(pairs) else None
-    return Distraction(options.distraction, arm_figures(table, WITHOUT_HARD), arm_figures(table, WITHOUT_EASY), gain)
+    # A short list has fewer to take from either end.
+    taken = max(min(options.distraction, (fact.chunks - len(fact.gold_ranks)) // 2) for fact in table.facts)
+    return Distraction(taken, arm_figures(table, WITHOUT_HARD), arm_figures(table, WITHOUT_EASY), gain)
 
 
 def _signed(gain: Estimate | None) -> str:

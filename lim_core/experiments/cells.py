@@ -171,14 +171,17 @@ def unit_of(table: Table, cell: Cell) -> str:
     return str(cell.block) if len(table.facts) == 1 else cell.case_id
 
 
-def matrix(table: Table, arms: Sequence[str]) -> Matrix:
-    """Units by arms. An arm that is sent once a case (block 0 only) counts for its unit 0 where there is one case."""
+def matrix(table: Table, arms: Sequence[str], *, by_case: bool = False) -> Matrix:
+    """Units by arms; with `by_case` the unit is the case also where there is one only.
+
+    An arm that is sent once a case (block 0 only) counts for its unit 0 where there is one case.
+    """
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     units: dict[str, None] = {}
     wanted = set(arms)
     for cell in table.cells:
         if cell.arm in wanted:
-            unit = unit_of(table, cell)
+            unit = cell.case_id if by_case else unit_of(table, cell)
             units[unit] = None
             pair = sums[unit, cell.arm]
             pair[0] += cell.correct

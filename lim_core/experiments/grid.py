@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lim_core import arms
 from lim_core.errors import InputError
@@ -15,7 +15,7 @@ from lim_core.experiments.registry import experiments
 from lim_core.experiments.subjects import PLAIN, Subject
 from lim_core.stats import worst_position
 from lim_core.tokens import counter_for
-from lim_core.types import Chunk, Estimate, Json, Trial
+from lim_core.types import Chunk, Counter, Estimate, Json, Trial
 
 LENGTHS = (250, 500, 1000, 2000)
 
@@ -107,11 +107,11 @@ class LengthByPosition:
         counter = counter_for(subject.case.model)
         frame = subject.frame
         base = counter.count_messages(frame.lay_out(subject.case.question, subject.parts.gold).messages).n
-        sizes = [counter.count(f"{chunk.title} {chunk.text}").n + _LABEL_TOKENS for chunk in fill]
+        sizes = _sizes(fill, counter, max(options.lengths))
         made: list[Trial] = []
         for length in sorted(options.lengths):
             used, total = 0, base
-            while used < len(fill) and total + sizes[used] / 2 <= length:
+            while used < len(sizes) and total + sizes[used] / 2 <= length:
                 total += sizes[used]
                 used += 1
             # What the documents cannot fill, or what the gold alone exceeds, is no cell of this length.
@@ -121,10 +121,7 @@ class LengthByPosition:
             order = next((o for index, o in enumerate(orders) if index == block), None)
             if order is None:
                 continue
-            places = sorted({round(step * used / (options.depths - 1)) for step in range(options.depths)})
-            depth_of = {round(step * used / (options.depths - 1)): step for step in reversed(range(options.depths))}
-            for index in reversed(places):
-                share = depth_of[index] / (options.depths - 1)
+            for index, share in sorted(_depths(used, options.depths).items(), reverse=True):
                 prompt = frame.lay_out(subject.case.question, arms.place(order, subject.parts.gold, index))
                 made.append(Trial(subject.case.id, grid_arm(length, share), block, 0, prompt, index))
         return tuple(made)
@@ -194,17 +191,39 @@ def grid_arm(length: int, share: float) -> str:
     return f"grid:{length}:{share * 100:g}"
 
 
+def _depths(last: int, depths: int) -> dict[int, float]:
+    """Evenly spaced depths by the slot they fall on, of slots 0 to `last`; where slots are few the nearest depth names one."""
+    exact = [step * last / (depths - 1) for step in range(depths)]
+    near = sorted(range(depths), key=lambda step: abs(exact[step] - round(exact[step])), reverse=True)
+    return {round(exact[step]): step / (depths - 1) for step in near}
+
+
+def _sizes(fill: Sequence[Chunk], counter: Counter, longest: int) -> list[int]:
+    """Tokens of the chunks in their order, as far as prompts of the longest length can reach."""
+    sizes: list[int] = []
+    for chunk in fill:
+        if sum(sizes) > longest:
+            break
+        sizes.append(counter.count(f"{chunk.title} {chunk.text}").n + _LABEL_TOKENS)
+    return sizes
+
+
 def filler(subject: Subject, suite: Sequence[Subject]) -> tuple[Chunk, ...]:
     """What fills a prompt: the case's own distractors, its other candidates and corpus, then other cases' chunks.
 
-    Chunks that hold an answer, and doubles of id or text, are left out.
+    Chunks that hold an answer, and doubles of id or text, are left out. An id is a case's own, so other cases' chunks get
+    their case's id before it.
     """
     case = subject.case
     own = (*subject.parts.distractors, *(case.candidates or ()), *(case.corpus or ()))
-    others = (chunk for other in suite if other is not subject for chunk in other.case.chunks)
-    gold = {chunk.id for chunk in subject.parts.gold}
+    others = (
+        replace(chunk, id=f"{other.case.id}/{chunk.id}")
+        for other in suite
+        if other is not subject
+        for chunk in other.case.chunks
+    )
+    ids = {chunk.id for chunk in subject.parts.gold}
     texts = {chunk.text for chunk in subject.parts.gold}
-    ids: set[str] = set(gold)
     kept: list[Chunk] = []
     for chunk in (*own, *others):
         if chunk.id not in ids and chunk.text not in texts:

@@ -176,19 +176,25 @@ experiments.register("positions", title="Position curves", order=0)(Positions())
 
 
 def slot_arms(table: Table, template: str) -> tuple[str, ...]:
-    """The position arms of one template, first slot to last."""
+    """The position arms of one template, first slot to last.
+
+    By their mean share of the way through the prompt, over the cases that have them all where there are such cases: only
+    there are a late slot, which short cases lack, and an early one averages of the same prompts.
+    """
     suffix = "" if template == PLAIN else f"+{template}"
-    places: dict[str, list[float]] = {}
+    last = {fact.case_id: max(1, fact.chunks - len(fact.gold_ranks)) for fact in table.facts}
+    shares: dict[str, dict[str, float]] = {}
     for cell in table.cells:
         base = cell.arm.removesuffix(suffix) if suffix else cell.arm
         if base.startswith("position:") and arm_name(base, template) == cell.arm and "+" not in base:
-            places.setdefault(cell.arm, []).append(float(cell.slot or 0))
-    return tuple(sorted(places, key=lambda arm: (_order(arm), sum(places[arm]) / len(places[arm]))))
+            shares.setdefault(cell.arm, {})[cell.case_id] = (cell.slot or 0) / last.get(cell.case_id, 1)
+    shared = set.intersection(*map(set, shares.values())) if shares else set()
 
+    def place(arm: str) -> float:
+        found = [share for case_id, share in shares[arm].items() if case_id in shared or not shared]
+        return sum(found) / len(found)
 
-def _order(arm: str) -> float:
-    name = arm.removeprefix("position:").split("+", 1)[0]
-    return arms.NAMED_SLOTS.get(name, 0.5 if name == "own" else 0.0) if not name.isdecimal() else 0.0
+    return tuple(sorted(shares, key=place))
 
 
 def curve_test(table: Table, names: Sequence[str], levels: Levels, unit: str) -> CurveTest:
@@ -202,17 +208,23 @@ def curve_test(table: Table, names: Sequence[str], levels: Levels, unit: str) ->
         return CurveTest("unclear", "fewer than three distinct slots", n, unit)
     if n < 2:
         return CurveTest("unclear", f"one {unit} proves nothing", n, unit)
-    worst = _worst(table, names)
-    test = _sequential(grid, levels) if unit == "block" else _permuted(grid, names, levels)
-    shape = test.shape
-    # A cliff is the sharper word for what else would be called primacy, or not be named at all.
-    if shape in ("primacy", "unclear") and (test.p_any or 0) <= levels.alpha:
-        cliff = find_cliff(_counts(table, names), effect=test.shape != "flat", alpha=levels.alpha)
-        shape = "cliff" if cliff is not None else shape
-    return replace(test, shape=shape, worst_arm=worst[0], worst=worst[1])
+    figures = [arm_figures(table, name) for name in names]
+    test = _sequential(grid, names, levels) if unit == "block" else _permuted(grid, levels)
+    # A cliff is the sharper word for what else would be called primacy, or would have an effect and no name.
+    effect = test.shape == "primacy" or test.reason == _NO_EDGE
+    slots = [SlotCount(index, point.trials, point.right) for index, point in enumerate(figures)]
+    if find_cliff(slots, effect=effect, alpha=levels.alpha) is not None:
+        test = replace(test, shape="cliff", reason="", more=None)
+    # Units are whole cases, so a slot's count is its accuracy over its units, rounded to whole cases.
+    right = [round((point.accuracy or 0) * point.n) for point in figures]
+    worst = worst_position(right, [point.n for point in figures])
+    return replace(test, worst_arm=names[worst.index], worst=worst.estimate)
 
 
-def _permuted(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest:
+_NO_EDGE = "the slots differ, but no edge stands out"
+
+
+def _permuted(grid: Matrix, levels: Levels) -> CurveTest:
     """The test over cases: any effect by permutation, each edge against the inner slots, flatness by equivalence."""
     x = grid.whole()
     n = len(x)
@@ -235,7 +247,7 @@ def _permuted(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest:
     elif any_effect <= levels.alpha and found.p_last <= levels.alpha:
         shape = "recency"
     elif any_effect <= levels.alpha:
-        reason = "the slots differ, but no edge stands out"
+        reason = _NO_EDGE
     elif flat:
         shape = "flat"
     else:
@@ -249,17 +261,21 @@ def _permuted(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest:
         found.p_first,
         found.p_last,
         gap=gap,
-        more=None if shape != "unclear" else _more_cases(gap.value, (first + last) / 2 - inner, levels.delta),
+        more=None if shape != "unclear" else _more_cases(first - inner, last - inner, levels.delta),
     )
 
 
-def _sequential(grid: Matrix, levels: Levels) -> CurveTest:
+def _sequential(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest:
     """The test over the blocks of one case: the anytime-valid rule of the diagnosis, on first, middle and last."""
     test = SlotTest(levels.alpha, levels.delta)
-    middle = (grid.values.shape[1] - 1) // 2
-    for row in grid.values:
+    named = (place for place, name in enumerate(names) if name.startswith("position:middle"))
+    middle = next(named, (len(names) - 1) // 2)
+    # In the order of the blocks: the order in which answers came in may depend on the answers.
+    for _, row in sorted(zip(map(int, grid.units), grid.values, strict=True), key=lambda pair: pair[0]):
         test.add(*(_right(row[place]) for place in (0, middle, -1)))
-    reason = "" if test.shape != "unclear" else f"{test.blocks} blocks do not settle it"
+    reason = _NO_EDGE if test.effect else f"{test.blocks} blocks do not settle it"
+    if test.shape != "unclear":
+        reason = ""
     return CurveTest(
         test.shape,
         reason,
@@ -275,40 +291,31 @@ def _right(value: float) -> bool | None:
     return None if math.isnan(value) else value > 0.5
 
 
-def _more_cases(gap: float, gains: NDArray[np.float64], delta: float) -> int | None:
-    """Cases beyond those seen that would show the gap seen, or flatness, with power .8 if all goes on as it did."""
-    n, spread = len(gains), float(gains.var(ddof=1))
-    if spread == 0:
-        spread = 1.0 / n
-    options = [flat_pairs_needed(delta, spread)]
-    if abs(gap) > 1e-9:
-        options.append(cases_needed(gap, between=spread, within=0.0, repeats=1))
+def _more_cases(first: NDArray[np.float64], last: NDArray[np.float64], delta: float) -> int | None:
+    """Cases beyond those seen that would show the gap seen, or flatness, with power .8 if all goes on as it did.
+
+    Flatness is shown of each edge, so the edge whose gains vary most counts.
+    """
+    n, ends = len(first), (first + last) / 2
+    options = [flat_pairs_needed(delta, max(_spread(first), _spread(last)))]
+    if abs(float(ends.mean())) > 1e-9:
+        options.append(cases_needed(float(ends.mean()), between=_spread(ends), within=0.0, repeats=1))
     more = min(options) - n
     return more if more > 0 else None
 
 
-def _worst(table: Table, names: Sequence[str]) -> tuple[str, Estimate | None]:
-    figures = [arm_figures(table, name) for name in names]
-    if any(not point.n for point in figures):
-        return "", None
-    # Units are whole cases, so a slot's count is its accuracy over its units, rounded to whole cases.
-    right = [round((point.accuracy or 0) * point.n) for point in figures]
-    found = worst_position(right, [point.n for point in figures])
-    return names[found.index], found.estimate
-
-
-def _counts(table: Table, names: Sequence[str]) -> list[SlotCount]:
-    figures = [arm_figures(table, name) for name in names]
-    return [SlotCount(index, point.trials, point.right) for index, point in enumerate(figures)]
+def _spread(gains: NDArray[np.float64]) -> float:
+    return float(gains.var(ddof=1)) or 1.0 / len(gains)
 
 
 def _swings(table: Table, names: Sequence[str]) -> tuple[Swing, ...]:
-    found = []
-    for fact in table.facts:
-        grid = matrix(Table(tuple(c for c in table.cells if c.case_id == fact.case_id), (fact, fact)), names)
-        if len(grid.units):
-            found.append(Swing(fact.case_id, tuple(None if math.isnan(v) else float(v) for v in grid.values[0])))
-    return tuple(found)
+    grid = matrix(table, names, by_case=True)
+    rows = dict(zip(grid.units, grid.values, strict=True))
+    return tuple(
+        Swing(fact.case_id, tuple(None if math.isnan(value) else float(value) for value in rows[fact.case_id]))
+        for fact in table.facts
+        if fact.case_id in rows
+    )
 
 
 SHAPE_WORDS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lim_core import arms
 from lim_core.errors import InputError
-from lim_core.evidence import gold_of
+from lim_core.evidence import Gold, gold_of
 from lim_core.experiments.cells import Facts
 from lim_core.judges import check_answers
 from lim_core.prompts import DEFAULT_LAYOUT, Layout
@@ -36,9 +36,7 @@ class Subject:
     @property
     def facts(self) -> Facts:
         """What the analysis needs to know of it."""
-        gold = {chunk.id for chunk in self.parts.gold}
-        ranks = tuple(index for index, chunk in enumerate(self.case.chunks) if chunk.id in gold)
-        return Facts(self.case.id, len(self.case.chunks), ranks, self.case.tags)
+        return _facts(self.case, [chunk.id for chunk in self.parts.gold])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,23 @@ class Subjects:
     left_out: tuple[LeftOut, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """What the analysis needs to know of the cases that take part, in file order, and those that do not."""
+
+    facts: tuple[Facts, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def roll(cases: Sequence[Case], *, retrieved: bool = True) -> Roll:
+    """The facts of every case that takes part: `subjects` without making any ready to be sent, to read a run back."""
+    checks = [_check(case, retrieved) for case in cases]
+    return Roll(
+        tuple(_facts(check.case, check.gold_ids) for check in checks if not check.lack),
+        tuple(LeftOut(check.case.id, check.lack) for check in checks if check.lack),
+    )
+
+
 def subjects(cases: Sequence[Case], templates: Sequence[str] = (PLAIN,), *, retrieved: bool = True) -> Subjects:
     """Part every case; where template options are compared, all arms use lim's own template, so that only options differ.
 
@@ -69,12 +84,12 @@ def subjects(cases: Sequence[Case], templates: Sequence[str] = (PLAIN,), *, retr
     ready: list[Subject] = []
     left_out: list[LeftOut] = []
     for case in cases:
-        lack = _lack(case, retrieved)
-        if lack:
-            left_out.append(LeftOut(case.id, lack))
+        check = _check(case, retrieved)
+        if check.lack:
+            left_out.append(LeftOut(case.id, check.lack))
             continue
         framing = arms.frame_of(case) if own else arms.Framing(DEFAULT_LAYOUT)
-        ids = gold_of(case).ids
+        ids = check.gold_ids
         known = {chunk.id: chunk for part in (case.corpus, case.candidates, case.chunks) for chunk in part or ()}
         evidence = tuple(known[one] for one in ids)
         ready.append(Subject(case, arms.split(case.chunks, ids), framing.frame, evidence, framing.note))
@@ -114,16 +129,34 @@ def arm_name(name: str, template: str) -> str:
     return name if template == PLAIN else f"{name}+{template}"
 
 
-def _lack(case: Case, wanted: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A case with the ids of its gold, or with what it lacks to take part."""
+
+    case: Case
+    gold_ids: tuple[str, ...] = ()
+    lack: str = ""
+
+
+def _check(case: Case, wanted: bool) -> _Checked:
     if not case.answers:
-        return "it has no answers"
+        return _Checked(case, lack="it has no answers")
     if not case.chunks:
-        return "it has no chunks"
+        return _Checked(case, lack="it has no chunks")
     try:
         check_answers(case)
     except InputError as error:
-        return str(error).rstrip(".")
+        return _Checked(case, lack=str(error).rstrip("."))
     gold = gold_of(case)
+    return _Checked(case, gold.ids, _lack(case, gold, wanted))
+
+
+def _facts(case: Case, gold_ids: Sequence[str]) -> Facts:
+    ranks = tuple(index for index, chunk in enumerate(case.chunks) if chunk.id in gold_ids)
+    return Facts(case.id, len(case.chunks), ranks, case.tags)
+
+
+def _lack(case: Case, gold: Gold, wanted: bool) -> str:
     retrieved = {chunk.id for chunk in case.chunks}
     if gold.ambiguous:
         return "several chunks hold an answer and none is marked as gold"

@@ -148,10 +148,14 @@ class Tokens:
             points.append(KPoint(None, arm_figures(table, today), _recall(table, None)))
         names = [point.figures.arm for point in points]
         reason = unscored(table, names) or ("" if len(points) > 1 else "fewer than two cuts")
-        best, knee = (None, None) if reason else _knee(points)
-        if not reason and points[knee or 0].figures.n < 2:
-            reason, knee = "one observation proves nothing", None
-        saving = None if knee is None or knee == len(points) - 1 else _saving(table, points[knee], points[-1], levels)
+        unit = "block" if len(table.facts) == 1 else "case"
+        whole = matrix(table, names).whole()
+        if not reason and len(whole) < 2:
+            reason = f"fewer than two {unit}s are scored at every cut"
+        # Over the units scored at every cut, so that no cut is compared over other cases.
+        best, knee = (None, None) if reason else _knee([float(mean) for mean in whole.mean(axis=0)], len(whole))
+        saved = knee is not None and knee < len(points) - 1 and points[-1].k is None
+        saving = _saving(table, points[knee], points[-1], levels) if saved and knee is not None else None
         return TokenResult(
             tuple(points),
             arm_figures(table, ORACLE) if ORACLE in present else None,
@@ -160,7 +164,7 @@ class Tokens:
             knee,
             saving,
             reason,
-            "block" if len(table.facts) == 1 else "case",
+            unit,
         )
 
     def summary(self, result: TokenResult) -> str:
@@ -169,7 +173,7 @@ class Tokens:
             return f"Undetermined: {result.reason}."
         knee, today = result.points[result.knee], result.points[-1]
         said = f"The knee is at k = {knee.k or 'all'}: {_right(knee.figures, result.unit)}"
-        if knee is not today:
+        if knee is not today and today.k is None:
             said += f", against {_right(today.figures, result.unit)} with all chunks"
         if result.saving is not None:
             gain = result.saving.gain
@@ -197,14 +201,12 @@ def _recall(table: Table, k: int | None) -> Estimate:
     return wilson(whole, len(table.facts))
 
 
-def _knee(points: Sequence[KPoint]) -> tuple[int, int]:
-    """Places of the best point and of the first within one standard error of it (sqrt(p (1 - p) / n))."""
-    shares = [point.figures.accuracy or 0.0 for point in points]
+def _knee(shares: Sequence[float], n: int) -> tuple[int, int]:
+    """Places of the best cut and of the first within one standard error of it (sqrt(p (1 - p) / n), n units)."""
     best = shares.index(max(shares))
-    n = max(1, points[best].figures.n)
     error = math.sqrt(shares[best] * (1 - shares[best]) / n)
-    knee = next(place for place, value in enumerate(shares) if value >= shares[best] - error)
-    return best, knee
+    # Sums of shares are not exact; a tie must not hang on the last digit.
+    return best, next(place for place, value in enumerate(shares) if value >= shares[best] - error - 1e-12)
 
 
 def _saving(table: Table, knee: KPoint, today: KPoint, levels: Levels) -> Saving | None:
@@ -234,7 +236,8 @@ def advice(result: TokenResult, budget: int) -> tuple[str, ...]:
         least = min(point.figures.prompt_tokens or math.inf for point in result.points)
         return (f"Even the smallest cut takes {least:,.0f} prompt tokens: shorten the chunks, or allow more.",)
     said = []
-    best, knee = _knee(affordable)
+    shares = [point.figures.accuracy or 0.0 for point in affordable]
+    best, knee = _knee(shares, min(point.figures.n for point in affordable))
     pick = affordable[knee]
     said.append(
         f"Send the first {k_words(pick.k)}: {_right(pick.figures, result.unit)} at {pick.figures.prompt_tokens:,.0f} prompt "
