@@ -490,7 +490,7 @@ def _parser() -> argparse.ArgumentParser:
     resume = acts.add_parser("resume", help="go on with an interrupted run, paying for nothing twice")
     resume.add_argument("id")
     resume.add_argument("--api-key-env", metavar="NAME")
-    resume.add_argument("--max-calls", type=int, help="a new cap on HTTP requests")
+    resume.add_argument("--max-calls", type=int, help="a new cap on HTTP requests; caps count from here on")
     resume.add_argument("--json", action="store_true")
     resume.set_defaults(command=_runs_resume)
     rejudge = acts.add_parser("rejudge", help="score stored answers with another judge, at no calls")

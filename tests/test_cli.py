@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lim_core import runs
 from lim_core.cases import case_to_json
 from lim_core.cli import main
 from lim_core.prompts import lay_out
+from lim_core.store import Store
 from tests.questions import office_case
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -319,7 +322,43 @@ def test_resume_pays_for_nothing_twice(home):
     assert second["run_id"] == first["run_id"]
     assert second["calls"]["cached"] >= 12
     whole = strict(lim(home, "diagnose", "-", "--model", "scripted", "--no-store", "--json", stdin=case_bytes()).stdout)
-    assert second["calls"]["made"] == whole["calls"]["made"] - 12
+    for name in ("made", "prompt_tokens", "completion_tokens", "failed", "retried"):
+        assert second["calls"][name] == whole["calls"][name], name
+    assert second["calls"]["seconds"] > first["calls"]["seconds"]
+
+
+def test_a_resumed_run_counts_its_retries_and_keeps_its_warnings_and_its_cap_counts_anew(home):
+    body = json.loads(case_bytes())
+    body["gold_ids"].append("nowhere")
+    given = ("--model", "scripted", "--json")
+    first = strict(lim(home, "diagnose", "-", "--max-calls", "12", *given, stdin=json.dumps(body).encode()).stdout)
+    assert any("nowhere" in warning for warning in first["warnings"])
+    again = strict(lim(home, "runs", "resume", first["run_id"], "--max-calls", "5", "--json").stdout)
+    assert again["warnings"] == first["warnings"]
+    assert again["calls"]["made"] == 12 + 5
+    assert again["stopped"].startswith("The cap of 5 calls")
+    listed = strict(lim(home, "runs", "list", "--json").stdout)["runs"]
+    assert [row["calls"] for row in listed] == [17]
+
+
+def test_a_run_that_was_killed_is_counted_from_its_trials_when_it_goes_on(home):
+    with Store.open(Path(home["LIM_STORE"])) as store:
+        case = office_case()
+        options = {"needles": list(case.answers), "edge": 1.0, "middle": 0.0, "slots": 1}
+        faults = ["ok", "server", *["ok"] * 7, "content-filter"]
+        settings = runs.RunSettings(model="scripted", options=options, warnings=("a bad line",))
+        whole = runs.run_diagnosis(case, settings, store=None, run_id="whole").document
+        capped = replace(settings, max_calls=12, options={**options, "faults": faults})
+        first = runs.run_diagnosis(case, capped, store=store, run_id="killed").document
+        assert [first["calls"][name] for name in ("made", "failed", "retried")] == [12, 2, 1]
+        # What a process leaves that ends without a document: its trials, and a run that seems to be going.
+        store.start_run("killed", case, settings.to_json(), {})
+        store.mark_interrupted()
+        second = runs.resume_run(store, "killed").document
+    assert second["warnings"] == ["a bad line"]
+    # One request was tried again, and the one that was filtered is sent anew.
+    assert [second["calls"][name] for name in ("made", "failed", "retried")] == [whole["calls"]["made"] + 2, 2, 1]
+    assert second["calls"]["completion_tokens"] == whole["calls"]["completion_tokens"]
 
 
 def test_interrupted_is_exit_130_and_keeps_what_was_done(home):

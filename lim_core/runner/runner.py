@@ -17,7 +17,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from queue import Empty, SimpleQueue
 
 from lim_core.errors import (
@@ -84,6 +84,22 @@ class CallTally:
     def cost(self) -> float | None:
         """What the run's calls cost; None where any of them has no known price."""
         return None if self.unpriced or not self.made else self.spent
+
+    def answered(self, usage: Usage, seconds: float, price: Price | None) -> None:
+        """Add what one request that was answered took."""
+        self.prompt_tokens += usage.prompt_tokens or 0
+        self.cached_prompt_tokens += usage.cached_prompt_tokens or 0
+        self.completion_tokens += usage.completion_tokens or 0
+        self.usage_unknown += usage.prompt_tokens is None
+        cost = price.cost(usage) if price is not None else None
+        self.spent += cost or 0.0
+        self.unpriced += cost is None
+        self.seconds += seconds
+        self.latencies.append(seconds)
+
+    def plus(self, other: CallTally) -> CallTally:
+        """Both together, as one tally of its own."""
+        return CallTally(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 def call_key(endpoint: str, model: str, request: Request, repeat: int) -> str:
@@ -468,17 +484,8 @@ class Runner:
             raise BudgetSpent(f"The cap of {budget.tokens} tokens is reached; raise it and resume to go on.")
 
     def _count(self, reply: Reply) -> None:
-        tally, usage = self.tally, reply.usage
-        tally.prompt_tokens += usage.prompt_tokens or 0
-        tally.cached_prompt_tokens += usage.cached_prompt_tokens or 0
-        tally.completion_tokens += usage.completion_tokens or 0
-        tally.usage_unknown += usage.prompt_tokens is None
-        cost = self._price.cost(usage) if self._price is not None else None
-        tally.spent += cost or 0.0
-        tally.unpriced += cost is None
-        self._caches = usage.cached_prompt_tokens is not None
-        tally.seconds += reply.seconds
-        tally.latencies.append(reply.seconds)
+        self.tally.answered(reply.usage, reply.seconds, self._price)
+        self._caches = reply.usage.cached_prompt_tokens is not None
 
 
 def gold_depth(prompt: Prompt, slot: int, model: Model) -> float | None:
