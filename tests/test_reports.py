@@ -21,6 +21,7 @@ from lim_core import cli
 from lim_core.drawing.figures import THEMED
 from lim_core.errors import InputError
 from lim_core.reports import MOST_BYTES, html_report
+from lim_core.reports.markup import text
 from lim_core.reports.page import DARK, LIGHT
 from lim_core.reports.redaction import STRUCK, Redaction
 from lim_core.store import Store
@@ -99,11 +100,10 @@ def test_no_document_breaks_out_of_the_page(store: Store, run_id: str) -> None:
     assert BREAKOUT in seen.text  # shown as it reads
     code = [code for attributes, code in seen.scripts if "type" not in attributes]
     assert len(code) == 2
-    for text in code:
-        assert "document.title='owned'" not in text
+    assert not any("document.title='owned'" in one for one in code)
     # The policy lets in exactly the two scripts.
     policy = next(a["content"] for tag, a in seen.tags if tag == "meta" and "http-equiv" in a)
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in code]
+    hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in code]
     assert re.findall(r"'sha256-([^']+)'", str(policy)) == hashes
     assert str(policy).startswith("default-src 'none'; ")
     assert "script-src 'unsafe" not in str(policy)
@@ -275,6 +275,11 @@ def test_the_command_line_writes_reports(path: Path, tmp_path: Path, capsys: pyt
     assert cli.main(["report", "nowhere", "--html", str(file), *where]) == 2
     assert cli.main(["report", "tokens", "--html", str(tmp_path / "no" / "report.html"), *where]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_text_is_shown_as_it_reads_in_every_script() -> None:
+    assert text("می‌خواهم 👩‍🚀 <b>&\n\t") == "می‌خواهم 👩‍🚀 &lt;b&gt;&amp;\n\t"
+    assert text("a\x00\x1b[31m\ud800\u202eb") == "a\ufffd\ufffd[31m\ufffd\ufffdb"
 
 
 def test_colours_are_those_of_the_app() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NewType
@@ -19,12 +20,14 @@ NOTHING = Html("")
 _ALL_ROWS = 20
 # A cell above this many characters holds a sentence, which wants room for a few words a line.
 _WORDS = 20
+# Control characters, halves of characters, and marks that override the direction of what follows.
+_STRAY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def text(value: str) -> Html:
-    """Any text as it reads, without effect; control characters and halves of characters become a mark."""
-    return Html(escape("".join(map(_shown, value)) if not value.isprintable() else value))
+    """Any text as it reads, without effect; what has no place in a text, or turns its reading round, becomes a mark."""
+    return Html(escape(_STRAY.sub("\ufffd", value)))
 
 
 def join(parts: Iterable[Html]) -> Html:
@@ -59,12 +62,12 @@ def section(title: str, *content: Html) -> Html:
     return element("section", element("h2", text(title)), body) if body else NOTHING
 
 
-def details(title: str, *content: Html, opened: bool = False) -> Html:
+def details(title: str, *content: Html) -> Html:
     """A part that opens with a click or the return key."""
-    return Html(f"<details{' open' if opened else ''}>{element('summary', text(title))}{join(content)}</details>")
+    return element("details", element("summary", text(title)), *content)
 
 
-def table(rows: Sequence[Row], caption: str, klass: str = "") -> Html:
+def table(rows: Sequence[Row], caption: str) -> Html:
     """Rows under their names; a column of figures is set to the right. None where there are no rows."""
     if not rows:
         return NOTHING
@@ -77,7 +80,7 @@ def table(rows: Sequence[Row], caption: str, klass: str = "") -> Html:
     inner = element(
         "table", element("caption", text(caption)), element("thead", element("tr", head)), element("tbody", body)
     )
-    frame = f"wide{' tall' if len(rows) > _ALL_ROWS else ''}{f' {klass}' if klass else ''}"
+    frame = "wide tall" if len(rows) > _ALL_ROWS else "wide"
     return element("div", inner, klass=frame, tabindex="0", role="region", aria_label=caption)
 
 
@@ -125,7 +128,3 @@ def _is_figure(value: Json) -> bool:
         or isinstance(value, int | float)
         or (isinstance(value, str) and value[-1:] in "%–" and bool(value))
     )
-
-
-def _shown(char: str) -> str:
-    return char if char in "\n\t" or char.isprintable() or char.isspace() else "\ufffd"
