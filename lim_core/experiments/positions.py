@@ -288,7 +288,7 @@ def _sequential(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest
 
 
 def _right(value: float) -> bool | None:
-    return None if math.isnan(value) else value > 0.5
+    return None if math.isnan(value) else bool(value > 0.5)
 
 
 def _more_cases(first: NDArray[np.float64], last: NDArray[np.float64], delta: float) -> int | None:
