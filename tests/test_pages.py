@@ -101,7 +101,7 @@ def test_every_room_of_the_navigation_exists() -> None:
     assert {ROOT / room.path for room in shell.ROOMS} == set(FILES)
 
 
-@pytest.mark.parametrize("path", ["app.py", "pages/1_Diagnose.py", "pages/6_Runs.py", "pages/7_Models.py"])
+@pytest.mark.parametrize("path", ["app.py", *(f"pages/{path.name}" for path in PAGES)])
 def test_first_paint_loads_nothing_heavy(path: str, tmp_path: Path) -> None:
     code = (
         "import sys\n"

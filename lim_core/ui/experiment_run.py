@@ -111,7 +111,8 @@ def _tagged(view: ExperimentView, tag: str) -> ExperimentView:
     part = experiments[view.kind].part
     result = part.analyse(table, view.options, view.levels)
     trials = sum(cell.trials for cell in table.cells)
-    return replace(view, table=table, result=result, summary=part.summary(result), trials=trials)
+    summary = part.summary(result)
+    return replace(view, table=table, result=result, summary=summary, trials=trials, planned=trials)
 
 
 def label_of(view: ExperimentView) -> str:
