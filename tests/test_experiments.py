@@ -432,6 +432,17 @@ def test_one_case_is_tested_over_its_blocks_at_first_middle_and_last():
     assert judged(shuffled).e_value == found.e_value
 
 
+def test_figures_do_not_depend_on_the_order_in_which_trials_finished():
+    rng = np.random.default_rng(3)
+    arms = [f"position:{name}" for name in SLOTS]
+    table = planted({arm: [int(v) for v in rng.random(40) < 0.6] for arm in arms})
+    mixed = Table(tuple(table.cells[int(at)] for at in rng.permutation(len(table.cells))), table.facts)
+    assert mixed.cells != table.cells
+    before = POSITIONS.analyse(table, PositionOptions(), LEVELS)
+    assert 0 < before.curves[0].test.p_any < 1
+    assert POSITIONS.analyse(mixed, PositionOptions(), LEVELS) == before
+
+
 def test_a_cliff_is_named_only_after_an_effect_was_shown():
     fall = {"first": 1, "q1": 1, "middle": 1, "q3": 0, "last": 0}
     early, late = judged(blocks_of_one_case(fall, 2)), judged(blocks_of_one_case(fall, 12))

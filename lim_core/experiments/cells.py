@@ -171,6 +171,17 @@ def unit_of(table: Table, cell: Cell) -> str:
     return str(cell.block) if len(table.facts) == 1 else cell.case_id
 
 
+def _of_arms(table: Table, arms: Sequence[str]) -> list[Cell]:
+    """The cells of these arms, by case as in the suite and by block.
+
+    Trials finish in any order; figures with a seed, and the last digit of a sum, must not depend on it.
+    """
+    place = {fact.case_id: index for index, fact in enumerate(table.facts)}
+    wanted = set(arms)
+    mine = (cell for cell in table.cells if cell.arm in wanted)
+    return sorted(mine, key=lambda cell: (place.get(cell.case_id, len(place)), cell.block))
+
+
 def matrix(table: Table, arms: Sequence[str], *, by_case: bool = False) -> Matrix:
     """Units by arms; with `by_case` the unit is the case also where there is one only.
 
@@ -178,14 +189,12 @@ def matrix(table: Table, arms: Sequence[str], *, by_case: bool = False) -> Matri
     """
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     units: dict[str, None] = {}
-    wanted = set(arms)
-    for cell in table.cells:
-        if cell.arm in wanted:
-            unit = cell.case_id if by_case else unit_of(table, cell)
-            units[unit] = None
-            pair = sums[unit, cell.arm]
-            pair[0] += cell.correct
-            pair[1] += cell.n
+    for cell in _of_arms(table, arms):
+        unit = cell.case_id if by_case else unit_of(table, cell)
+        units[unit] = None
+        pair = sums[unit, cell.arm]
+        pair[0] += cell.correct
+        pair[1] += cell.n
     values = np.full((len(units), len(arms)), np.nan)
     for row, unit in enumerate(units):
         for column, arm in enumerate(arms):
@@ -197,7 +206,7 @@ def matrix(table: Table, arms: Sequence[str], *, by_case: bool = False) -> Matri
 
 def arm_figures(table: Table, arm: str) -> ArmFigures:
     """One arm's accuracy with its interval, and what its prompts cost."""
-    mine = [cell for cell in table.cells if cell.arm == arm]
+    mine = _of_arms(table, (arm,))
     by_unit: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     bracket = len(table.facts) == 1 and len({cell.block for cell in mine}) == 1
     for cell in mine:

@@ -270,8 +270,7 @@ def _sequential(grid: Matrix, names: Sequence[str], levels: Levels) -> CurveTest
     test = SlotTest(levels.alpha, levels.delta)
     named = (place for place, name in enumerate(names) if name.startswith("position:middle"))
     middle = next(named, (len(names) - 1) // 2)
-    # In the order of the blocks: the order in which answers came in may depend on the answers.
-    for _, row in sorted(zip(map(int, grid.units), grid.values, strict=True), key=lambda pair: pair[0]):
+    for row in grid.values:
         test.add(*(_right(row[place]) for place in (0, middle, -1)))
     reason = _NO_EDGE if test.effect else f"{test.blocks} blocks do not settle it"
     if test.shape != "unclear":
