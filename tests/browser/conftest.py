@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import App, Visit
+from driver import App, Visit, an_app
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -23,12 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
     """Not started yet, so that a test can put runs into the store first."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    running = App(tmp_path, port)
-    yield running
-    running.stop()
+    with an_app(tmp_path) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +62,19 @@ class App:
                 self.process.kill()
                 self.process.wait(20)
             self.process = None
+
+
+@contextmanager
+def an_app(folder: Path) -> Iterator[App]:
+    """An app on a free port with its store and its home in the folder; not started yet, stopped at the end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = App(folder, port)
+    try:
+        yield app
+    finally:
+        app.stop()
 
 
 @dataclass

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from driver import App, Visit
+from driver import App, Visit, an_app
 
 from lim_core.backends.scripted import ScriptedOptions, read_script
 from lim_core.backends.scripted_server import ScriptedServer
@@ -19,6 +19,16 @@ from lim_core.store import Store
 DOCUMENT = json.loads(Path(__file__).parents[1].joinpath("fixtures/document.json").read_text("utf-8"))
 HOSTILE = "![x](http://evil.example/p.png) <img src=x onerror=alert(1)> $x^2$ :red[hi] www.evil.example :material/bolt:"
 Open = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """One started app for the tests that only look: a run as it should be, and one of hostile text."""
+    with an_app(tmp_path_factory.mktemp("shown")) as app:
+        put_run(app)
+        put_run(app, "run-hostile", HOSTILE)
+        app.start()
+        yield app
 
 
 def put_run(app: App, run_id: str = "run-1", text: str | None = None) -> None:
@@ -36,10 +46,8 @@ def put_run(app: App, run_id: str = "run-1", text: str | None = None) -> None:
         store.set_status(run_id, "done")
 
 
-def test_a_cold_link_shows_the_result_and_calls_no_other_host(app: App, visit: Open) -> None:
-    put_run(app)
-    app.start()
-    seen = visit(f"{app.url}/Diagnose?run=run-1")
+def test_a_cold_link_shows_the_result_and_calls_no_other_host(shown: App, visit: Open) -> None:
+    seen = visit(f"{shown.url}/Diagnose?run=run-1")
     body = seen.page.locator("[data-testid=stMain]")
     assert "Lost in the middle" in body.inner_text()
     seen.page.wait_for_selector(".js-plotly-plot .errorbar", timeout=30_000)
@@ -50,14 +58,12 @@ def test_a_cold_link_shows_the_result_and_calls_no_other_host(app: App, visit: O
     assert "fit the window of 16,384 tokens" in body.inner_text()
     assert not seen.faults
     # data: and blob: addresses stay in the browser.
-    assert [url for url in seen.requests if not url.startswith((app.url, "data:", "blob:"))] == []
+    assert [url for url in seen.requests if not url.startswith((shown.url, "data:", "blob:"))] == []
 
 
-def test_hostile_text_stays_text(app: App, visit: Open) -> None:
-    put_run(app, text=HOSTILE)
-    app.start()
-    for path in ("Diagnose?run=run-1", "Runs?run=run-1", ""):
-        seen = visit(f"{app.url}/{path}")
+def test_hostile_text_stays_text(shown: App, visit: Open) -> None:
+    for path in ("Diagnose?run=run-hostile", "Runs?run=run-hostile", ""):
+        seen = visit(f"{shown.url}/{path}")
         main = seen.page.locator("[data-testid=stMain]")
         assert "![x](http://evil.example/p.png) <img src=x" in main.inner_text()
         assert main.locator("img[src*=evil], a[href*=evil], .katex").count() == 0
@@ -67,11 +73,9 @@ def test_hostile_text_stays_text(app: App, visit: Open) -> None:
 
 @pytest.mark.parametrize("width", [1400, 380])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_is_wider_than_the_screen(app: App, visit: Open, width: int, scheme: str) -> None:
-    put_run(app)
-    app.start()
+def test_no_page_is_wider_than_the_screen(shown: App, visit: Open, width: int, scheme: str) -> None:
     for path in ("", "Diagnose", "Diagnose?run=run-1", "Runs?run=run-1", "Models"):
-        seen = visit(f"{app.url}/{path}", width=width, scheme=scheme)
+        seen = visit(f"{shown.url}/{path}", width=width, scheme=scheme)
         over = seen.page.evaluate(
             "(() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth })()"
         )
@@ -118,10 +122,8 @@ def test_a_case_typed_here_is_diagnosed_and_its_link_opens_elsewhere_and_after_a
     assert link in later.page.locator("[data-testid=stPopoverBody] code").inner_text()
 
 
-def test_stages_are_reached_with_the_keyboard(app: App, visit: Open) -> None:
-    put_run(app)
-    app.start()
-    seen = visit(f"{app.url}/Diagnose?run=run-1")
+def test_stages_are_reached_with_the_keyboard(shown: App, visit: Open) -> None:
+    seen = visit(f"{shown.url}/Diagnose?run=run-1")
     light = seen.page.get_by_role("radio", name="Retrieval")
     light.wait_for(timeout=60_000)
     seen.settle()
@@ -174,8 +176,10 @@ def test_a_run_goes_on_without_its_browser_is_seen_by_another_cancelled_and_cont
         seen.page.get_by_role("button", name="Cancel").wait_for(timeout=60_000)
         seen.context.close()
         calls = endpoint.traffic.chats
-        time.sleep(4)
-        assert endpoint.traffic.chats > calls  # it went on while nobody looked
+        deadline = time.monotonic() + 60
+        while endpoint.traffic.chats < calls + 8 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert endpoint.traffic.chats >= calls + 8  # it went on while nobody looked
         other = visit(link)
         main = other.page.locator("[data-testid=stMain]")
         assert "prompt tokens" in main.inner_text()
@@ -195,7 +199,8 @@ def test_a_run_goes_on_without_its_browser_is_seen_by_another_cancelled_and_cont
         calls_said = (store.document(link.partition("run=")[2]) or {})["calls"]
         assert isinstance(calls_said, dict)
         assert calls_said["cached"] > 0  # what was finished was not paid for again
-        assert calls_said["made"] == sent
+        # The whole run is counted, give or take what was in flight at the cancel.
+        assert paid - 8 <= calls_said["made"] - sent <= paid + 8
 
 
 def test_a_whole_diagnosis_over_http_ends_in_a_verdict_with_trials(app: App, visit: Open) -> None:

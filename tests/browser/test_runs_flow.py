@@ -73,8 +73,8 @@ def test_a_killed_server_loses_the_key_and_not_the_run(app: App, visit: Open) ->
     with Store.open(app.store) as store:
         calls = (store.document(link.partition("run=")[2]) or {})["calls"]
         assert isinstance(calls, dict)
-        assert calls["made"] == sent
-        # At most what was in flight at the kill is sent twice.
+        # The whole run is counted; at most what was in flight at the kill is unknown, and sent twice.
+        assert paid - 8 <= calls["made"] - sent <= paid
         assert calls["cached"] >= paid - 8
     assert KEY.encode() not in b"".join(path.read_bytes() for path in app.folder.rglob("*") if path.is_file())
 
@@ -85,7 +85,7 @@ def test_a_run_of_the_command_line_appears_in_an_open_browser(app: App, visit: O
     assert "No runs match." in main_text(seen)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("LIM_", "OPENAI_"))}
     done = subprocess.run(
-        [sys.executable, "-m", "lim_core", "diagnose", "-", "--model", "scripted"],
+        [sys.executable, "-m", "lim_core", "diagnose", "-", "--model", "scripted", "--max-calls", "26"],
         cwd=ROOT,
         env=environ | {"LIM_STORE": str(app.store), "HF_HUB_OFFLINE": "1"},
         input=json.dumps(case_to_json(office_case())).encode(),
