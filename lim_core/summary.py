@@ -35,8 +35,9 @@ def experiment_lines(document: Mapping[str, Json], link: str | None = None) -> s
     counted = (
         ", ".join(f"{name} {number}" for name, number in outcomes.items()) if isinstance(outcomes, Mapping) else ""
     )
+    cases = "1 case" if document.get("cases") == 1 else f"{document.get('cases')} cases"
     lines = [
-        f"lim: {document.get('kind')} over {document.get('suite')}, {document.get('cases')} cases - {document['summary']}",
+        f"lim: {document.get('kind')} over {document.get('suite')}, {cases} - {document['summary']}",
         f"Outcomes: {counted}",
         f"Basis: {_basis(document, link)}",
     ]

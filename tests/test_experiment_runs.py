@@ -405,6 +405,16 @@ def test_what_cannot_be_run_is_one_sentence_and_exit_2(home, body, arguments, wo
     assert strict(lim(home, "runs", "list", "--json").stdout)["total"] == 0
 
 
+def test_one_case_is_a_suite_of_its_own_blocks(home):
+    done = lim(home, "sweep", "-", "--model", "scripted", "--no-store", stdin=lines(suite(1)))
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.decode()
+    assert told.startswith("lim: positions over standard input, 1 case - ")
+    assert "(8 blocks, ends minus middle" in told
+    assert told.count(", n = 8\n") == 5
+    assert "oracle: 4/4 right" in told
+
+
 def test_numbers_that_are_none_are_refused_by_the_parser(home):
     done = lim(home, "topk", "-", "--k", "1,two", stdin=lines(suite(1)))
     assert done.returncode == 2

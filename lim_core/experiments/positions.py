@@ -68,9 +68,10 @@ class PositionOptions:
 class CurveTest:
     """What a curve's test says.
 
-    `shape` is u, primacy, recency, cliff, inverted, flat or unclear. `p_any` is that of any position effect, `gap` the mean
-    of both ends minus the middle slot with its interval, `worst` the lowest slot with an interval that allows for its having
-    been picked. `e_value` is given for a single case. `more` is how many more cases (blocks) would likely settle it.
+    `shape` is u, primacy, recency, cliff, inverted, flat or unclear. `p_any` is that of any position effect. `gap` is the mean
+    of both ends minus that of the inner slots (for a single case: minus the middle slot) with its interval. `worst` is the
+    lowest slot with an interval that allows for its having been picked. `e_value` is given for a single case. `more` is how
+    many more cases (blocks) would likely settle it.
     """
 
     shape: str
@@ -333,7 +334,8 @@ def _say(curve: Curve, unit: str) -> str:
     name = "" if curve.template == PLAIN else f"{curve.template}: "
     rests = f"{test.n} {unit}{'' if test.n == 1 else 's'}"
     if test.gap is not None:
-        rests += f", ends minus inner {test.gap.value:+.2f} [{test.gap.low:+.2f}, {test.gap.high:+.2f}]"
+        against = "middle" if unit == "block" else "inner"
+        rests += f", ends minus {against} {test.gap.value:+.2f} [{test.gap.low:+.2f}, {test.gap.high:+.2f}]"
     if test.p_any is not None:
         rests += f", p = {test.p_any:.3g} for any effect"
     if test.e_value is not None:
