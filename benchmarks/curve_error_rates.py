@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from lim_core.experiments import Cell, Facts, Levels, Table
-from lim_core.experiments.positions import SLOTS, curve_test
+from lim_core.experiments.positions import SLOTS
+from lim_core.experiments.shapes import curve_test
 from lim_core.stats import wilson
 
 CASES, FLAT_DRAWS, DRAWS = 40, 400, 100

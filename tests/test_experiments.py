@@ -22,7 +22,8 @@ from lim_core.experiments.arrangements import (
 )
 from lim_core.experiments.cells import arm_figures, matrix
 from lim_core.experiments.grid import GridOptions, filler
-from lim_core.experiments.positions import SLOTS, CurveTest, PositionOptions, curve_test, slot_arms
+from lim_core.experiments.positions import SLOTS, PositionOptions, slot_arms
+from lim_core.experiments.shapes import CurveTest, curve_test
 from lim_core.experiments.tokens import TokenOptions
 from lim_core.orderings import arrange
 from lim_core.text.normalise import contains_any
