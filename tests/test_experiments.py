@@ -468,6 +468,19 @@ def test_too_little_is_unclear_and_says_why(table, reason):
     assert judged(table).reason == reason
 
 
+def test_cases_without_every_slot_stay_out_of_the_test_and_it_says_so():
+    table = curve(6, 6, 6, 6, 6, n=6)
+    gone = {f"case{row}" for row in range(2)}
+    short = Table(
+        tuple(one for one in table.cells if one.case_id not in gone or one.arm != "position:last"), table.facts
+    )
+    assert judged(short).reason == "4 cases do not settle it, and only they of 6 are scored at every slot"
+    none = Table(
+        tuple(one for one in table.cells if (one.arm == "position:last") == (one.case_id in gone)), table.facts
+    )
+    assert judged(none).reason == "no case is scored at every slot"
+
+
 def test_slots_are_sorted_by_where_they_stand_named_or_numbered():
     case = office_case()
     ready = subjects([case, replace(case, id="short", chunks=case.chunks[:10])]).ready

@@ -60,7 +60,8 @@ def curve_test(table: Table, names: Sequence[str], levels: Levels, unit: str) ->
     if len(names) < 3:
         return CurveTest("unclear", "fewer than three distinct slots", n, unit)
     if n < 2:
-        return CurveTest("unclear", f"one {unit} proves nothing", n, unit)
+        seen = f"one {unit} proves nothing" if n else f"no {unit} is scored at every slot"
+        return CurveTest("unclear", seen, n, unit)
     figures = [arm_figures(table, name) for name in names]
     test = _sequential(grid, names, levels) if unit == "block" else _permuted(grid, levels)
     # A cliff is the sharper word for what else would be called primacy, or would have an effect and no name.
@@ -101,7 +102,9 @@ def _permuted(grid: Matrix, levels: Levels) -> CurveTest:
     elif flat:
         shape = "flat"
     else:
-        reason = f"{n} cases do not settle it"
+        # Short cases lack late slots, and a run that goes on lacks some too.
+        rest = f", and only they of {len(grid.units)} are scored at every slot" if n < len(grid.units) else ""
+        reason = f"{n} cases do not settle it{rest}"
     return CurveTest(
         shape,
         reason,
