@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,13 @@ from lim_core.backends.address import Address, read_address
 from lim_core.backends.faults import Sent, from_network, from_status
 from lim_core.backends.openai_compat import check_key
 from lim_core.backends.registry import ModelSpec, backends
+from lim_core.backends.served_window import (
+    about_ollama,
+    window_in_list,
+    window_in_props,
+    window_of_lm_studio,
+    window_of_ollama,
+)
 from lim_core.backends.server_tokens import ServerCounter
 from lim_core.errors import ConfigError, LimError, ParameterRefused
 from lim_core.types import Json, Message, Model, Reply, Request
@@ -21,8 +28,6 @@ if TYPE_CHECKING:
 _TRIES = 6  # one call, and one more for each parameter that may have to go
 _LIST_TIMEOUT = 15.0
 _QUESTION = (Message("user", "Question: Which word comes after one, two, three?\nAnswer:"),)
-# Where servers name the window in their model list: vLLM, LM Studio, OpenRouter and Together, Groq, Mistral.
-_WINDOW_FIELDS = ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,17 +222,17 @@ def _try_model(site: _Site, probe: Probe, listing: _Listing, name: str, key: str
     except LimError as error:
         return replace(probe, error=str(error), exit_code=error.exit_code)
     warnings = probe.warnings
-    window = _window_in_list(listing.entries or (), name)
+    window = window_in_list(listing.entries or (), name)
     server_tokens = False
     root = listing.address.root
     if not listing.address.azure and listing.address.host != "api.openai.com":
         version = site.get(f"{root}/api/version")
         if isinstance(version, dict) and "version" in version:
-            window = _window_of_ollama(site.get(f"{root}/api/ps"), name) or window
-            warnings += (_about_ollama(name, window),)
+            window = window_of_ollama(site.get(f"{root}/api/ps"), name) or window
+            warnings += (about_ollama(name, window),)
         else:
-            window = _window_in_props(site.get(f"{root}/props")) or window
-            window = window or _window_of_lm_studio(site.get(f"{root}/api/v0/models"), name)
+            window = window_in_props(site.get(f"{root}/props")) or window
+            window = window or window_of_lm_studio(site.get(f"{root}/api/v0/models"), name)
             server_tokens = _counts_tokens(site, root)
     if answered.usage.prompt_tokens is None:
         warnings += ("It reports no token usage, so a silently cut prompt cannot be seen.",)
@@ -298,56 +303,9 @@ def _with_query(address: Address) -> str:
     return f"{address.url}?{query}" if query else address.url
 
 
-def _window_in_list(entries: Sequence[Mapping[str, object]], name: str) -> int | None:
-    for entry in entries:
-        if entry.get("id") != name and name not in _texts(entry.get("aliases")):
-            continue
-        meta = entry.get("meta")
-        sizes = [entry.get(field_) for field_ in _WINDOW_FIELDS]
-        # llama-server: the window it was started with; what the model was trained for says nothing about it.
-        sizes += [meta.get("n_ctx")] if isinstance(meta, dict) else []
-        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
-    return None
-
-
-def _window_in_props(props: object) -> int | None:
-    settings = props.get("default_generation_settings") if isinstance(props, dict) else None
-    size = settings.get("n_ctx") if isinstance(settings, dict) else None
-    return size if isinstance(size, int) and size > 0 else None
-
-
-def _window_of_lm_studio(listing: object, name: str) -> int | None:
-    data = listing.get("data") if isinstance(listing, dict) else None
-    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
-    return _window_in_list(entries, name)
-
-
-def _window_of_ollama(running: object, name: str) -> int | None:
-    """The window of the loaded model, where this version of Ollama names it."""
-    models = running.get("models") if isinstance(running, dict) else None
-    for entry in models if isinstance(models, list) else []:
-        names = {entry.get("name"), entry.get("model")} if isinstance(entry, dict) else set()
-        size = entry.get("context_length") if names & {name, f"{name}:latest"} else None
-        if isinstance(size, int) and size > 0:
-            return size
-    return None
-
-
-def _about_ollama(name: str, window: int | None) -> str:
-    now = f" (now {window} tokens)" if window else ""
-    return (
-        f"Ollama cuts longer prompts without a word at its num_ctx{now} and ignores num_ctx sent to /v1: set it with "
-        f"OLLAMA_CONTEXT_LENGTH, or in a Modelfile: FROM {name}, PARAMETER num_ctx 16384."
-    )
-
-
 def _counts_tokens(site: _Site, root: str) -> bool:
     """Whether the server has llama.cpp's `/tokenize` and `/apply-template`."""
     counted = site.post(f"{root}/tokenize", {"content": "one two", "add_special": False})
     tokens = counted.get("tokens") if isinstance(counted, dict) else None
     laid_out = site.post(f"{root}/apply-template", {"messages": [{"role": "user", "content": "one"}]})
     return isinstance(tokens, list) and isinstance(laid_out, dict) and isinstance(laid_out.get("prompt"), str)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

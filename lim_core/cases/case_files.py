@@ -1,4 +1,4 @@
-"""Case files: reading, checking and writing them, to the letter of the contract in the README.
+"""Case files: reading and checking them, to the letter of the contract in the README.
 
 A case is one JSON object; a suite is JSON lines (or an array) of them. Types are strict, `null` means absent, an unknown
 key is a warning with the key that was probably meant. What cannot be used raises InputError with one sentence that
@@ -19,14 +19,13 @@ from lim_core.cases.lists import Lists, read_lists, read_prompt
 from lim_core.errors import InputError
 from lim_core.text.folding import is_blank
 from lim_core.text.normalise import normalise
-from lim_core.types import Case, Chunk, Json, ScoreDirection, Usage
+from lim_core.types import Case, Json, ScoreDirection, Usage
 
 __all__ = [
     "MAX_BYTES",
     "LoadedCase",
     "LoadedSuite",
     "case_from_json",
-    "case_to_json",
     "check_ready",
     "read_case",
     "read_suite",
@@ -137,33 +136,6 @@ def case_from_json(obj: object) -> LoadedCase:
     return LoadedCase(case, notes.lines())
 
 
-def case_to_json(case: Case) -> dict[str, Json]:
-    """The case as its file would hold it; fields that are absent are left out. `case_from_json` gives it back."""
-    out: dict[str, Json] = {"id": case.id, "question": case.question}
-    if case.answers:
-        out["answers"] = list(case.answers)
-    out["chunks"] = _chunks_to_json(case.chunks)
-    optional: dict[str, Json] = {
-        "gold_ids": list(case.gold_ids) or None,
-        "candidates": None if case.candidates is None else _chunks_to_json(case.candidates),
-        "corpus": None if case.corpus is None else _chunks_to_json(case.corpus),
-        "score_direction": case.score_direction.value if case.score_direction else None,
-        "prompt": [{"role": m.role, "content": m.content} for m in case.prompt] if case.prompt else None,
-        "answer": case.answer,
-        "usage": None if case.usage is None else _usage_to_json(case.usage),
-        "finish_reason": case.finish_reason,
-        "params": dict(case.params) or None,
-        "context_window": case.context_window,
-        "max_output_tokens": case.max_output_tokens,
-        "model": case.model,
-        "forbidden_ids": list(case.forbidden_ids) or None,
-        "answerable": case.answerable,
-        "tags": list(case.tags) or None,
-        "harmless_ids": list(case.harmless_ids) or None,
-    }
-    return out | {key: value for key, value in optional.items() if value is not None}
-
-
 def check_ready(case: Case) -> None:
     """Refuse a case that an import left unfinished.
 
@@ -259,26 +231,6 @@ def _note_strangers(case: Case, lists: Lists, notes: Notes) -> None:
         for one in ids:
             if one not in known:
                 notes.add(name, f"names {shown(one)}, which is in none of chunks, candidates and corpus")
-
-
-def _chunks_to_json(chunks: Sequence[Chunk]) -> list[Json]:
-    return [_chunk_to_json(chunk) for chunk in chunks]
-
-
-def _chunk_to_json(chunk: Chunk) -> dict[str, Json]:
-    out: dict[str, Json] = {"id": chunk.id, "text": chunk.text}
-    if chunk.title:
-        out["title"] = chunk.title
-    if chunk.score is not None:
-        out["score"] = chunk.score
-    if chunk.metadata:
-        out["metadata"] = dict(chunk.metadata)
-    return out
-
-
-def _usage_to_json(usage: Usage) -> dict[str, Json]:
-    counts = {name: getattr(usage, name) for name in _USAGE}
-    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _note_doubled(keys: Sequence[str], notes: Notes) -> None:
