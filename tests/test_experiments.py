@@ -574,8 +574,8 @@ def test_cuts_are_compared_over_the_cases_that_were_sent_all_of_them():
 
 
 def test_without_the_arm_of_all_chunks_nothing_is_said_to_be_saved():
-    result = TOKENS.analyse(cuts({"k:1": 38, "k:3": 38, "k:5": 39}, SIZES), TokenOptions((1, 3, 5)), LEVELS)
-    assert result.knee is not None
+    result = TOKENS.analyse(cuts({"k:1": 20, "k:3": 38, "k:5": 38}, SIZES), TokenOptions((1, 3, 5)), LEVELS)
+    assert result.knee == 1
     assert result.saving is None
     assert "all chunks" not in TOKENS.summary(result)
 
