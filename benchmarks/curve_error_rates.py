@@ -96,7 +96,7 @@ def _chances(slots: Sequence[float], shift: np.ndarray) -> np.ndarray:
 
 def _table(answers: list[list[bool]]) -> Table:
     cells = tuple(
-        Cell(str(case), arm, 0, slot, None, int(row[slot]), int(not row[slot]), 0, 0, 0, None, None, None)
+        Cell(str(case), arm, 0, slot, None, int(row[slot]), int(not row[slot]), 0, 0, 0, 1, 0, None, None, None)
         for case, row in enumerate(answers)
         for slot, arm in enumerate(ARMS)
     )

@@ -36,7 +36,9 @@ EMPTY = Table((), ())
 def cell(case: str, arm: str, outcome: str, slot: int | None = None, tokens: float | None = 900.0) -> Cell:
     counts = {name: int(name == outcome) for name in ("correct", "wrong", "abstained", "empty", "error")}
     depth = None if slot is None else slot / 16
-    return Cell(case, arm, 0, slot, depth, **counts, prompt_tokens=tokens, completion_tokens=9.0, seconds=1.5)
+    scored = counts["wrong"] + counts["abstained"]
+    return Cell(case, arm, 0, slot, depth, **counts, replies_right=counts["correct"], replies_other=scored,
+                prompt_tokens=tokens, completion_tokens=9.0, seconds=1.5)  # fmt: skip
 
 
 def table(outcomes: Mapping[str, str], slots: Mapping[str, int] | None = None, names: str = "case") -> Table:

@@ -26,6 +26,7 @@ from lim_core.experiments.positions import SLOTS, PositionOptions, slot_arms
 from lim_core.experiments.shapes import CurveTest, curve_test
 from lim_core.experiments.tokens import TokenOptions
 from lim_core.orderings import arrange
+from lim_core.stats import wilson
 from lim_core.text.normalise import contains_any
 from lim_core.tokens import counter_for
 from lim_core.types import Case, Chunk, Trial
@@ -258,7 +259,7 @@ def test_options_that_cannot_be_used_are_refused(kind, plan):
 def cell(
     case_id: str, arm: str, right: int, n: int = 1, *, block: int = 0, empty: int = 0, slot=None, tokens=100.0
 ) -> Cell:
-    return Cell(case_id, arm, block, slot, None, right, n - right, 0, empty, 0, tokens, 5.0, 0.5)
+    return Cell(case_id, arm, block, slot, None, right, n - right, 0, empty, 0, right, n - right, tokens, 5.0, 0.5)
 
 
 def planted(columns: Mapping[str, Sequence[int]], *, ranks: Sequence[int] = (), chunks: int = 5) -> Table:
@@ -723,3 +724,11 @@ def test_the_operating_range_ends_before_the_first_length_whose_worst_depth_fail
         assert (row.worst.low, row.worst.high) == pytest.approx((low, high))
         assert verdict is (True if low >= 0.7 else False if high < 0.7 else None)
     assert ("Up to" in GRID.summary(result)) == (reached is not None)
+
+
+def test_equal_replies_to_one_prompt_are_one_observation() -> None:
+    said = Cell("one", "oracle", 0, 0, None, 4, 0, 0, 0, 0, 1, 0, 100.0, 5.0, 0.5)
+    figures = arm_figures(Table((said,), (Facts("one", 8, (3,)),)), "oracle")
+    assert (figures.right, figures.trials, figures.n) == (4, 4, 1)
+    assert figures.accuracy == 1
+    assert figures.low == pytest.approx(wilson(1, 1).low)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -23,8 +23,11 @@ MOST_UNSCORED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The trials of one case, arm and block. Tokens are means over the trials; `seconds` is the mean latency of the calls
-    that were really sent, `prompt_tokens` what the server reported; None where unknown."""
+    """The trials of one case, arm and block.
+
+    `replies_right` and `replies_other` count different scored replies. Tokens are means over the trials, as the server
+    reported them; `seconds` is the mean latency of the calls that were really sent; None where unknown.
+    """
 
     case_id: str
     arm: str
@@ -36,6 +39,8 @@ class Cell:
     abstained: int
     empty: int
     error: int
+    replies_right: int
+    replies_other: int
     prompt_tokens: float | None
     completion_tokens: float | None
     seconds: float | None
@@ -105,9 +110,10 @@ class Outcomes:
 class ArmFigures:
     """One arm over all its units.
 
-    `n` counts units (cases; blocks where there is one case only), `trials` scored trials, `right` the correct ones among
-    them. `accuracy` is the mean over units with its 95% interval: Wilson where every unit is wholly right or wrong, else
-    the interval that knows the clusters. `index` and `depth` are the gold's mean place, tokens and seconds medians.
+    `n` counts units: cases; with one case only, blocks, or different replies where one prompt was sent again. `trials`
+    counts scored trials, `right` the correct ones among them. `accuracy` is the mean over units with its 95% interval:
+    Wilson where every unit is wholly right or wrong, else the interval that knows the clusters. `index` and `depth` are the
+    gold's mean place, tokens and seconds medians.
     """
 
     arm: str
@@ -158,6 +164,8 @@ def cells_of(results: Iterable[TrialResult]) -> tuple[Cell, ...]:
                 count[Outcome.ABSTAINED],
                 count[Outcome.EMPTY],
                 count[Outcome.ERROR],
+                len({r.call.text for r in group if r.verdict.outcome is Outcome.CORRECT}),
+                len({r.call.text for r in group if r.verdict.outcome in (Outcome.WRONG, Outcome.ABSTAINED)}),
                 _mean(r.call.usage.prompt_tokens for r in group),
                 _mean(r.call.usage.completion_tokens for r in group),
                 _mean(r.call.seconds for r in group if not r.cached and r.call.fault is None),
@@ -216,8 +224,9 @@ def arm_figures(table: Table, arm: str) -> ArmFigures:
     shares = [right / n for right, n in by_unit.values() if n]
     right, trials = sum(cell.correct for cell in mine), sum(cell.n for cell in mine)
     if bracket and trials:
-        # A single case's oracle and closed-book are one prompt sent several times: each sending is an observation.
-        accuracy: Estimate | None = wilson(right, trials)
+        # One prompt sent several times: equal replies are one observation (design, section 4).
+        said, other = sum(cell.replies_right for cell in mine), sum(cell.replies_other for cell in mine)
+        accuracy: Estimate | None = replace(wilson(said, said + other), value=right / trials)
     else:
         accuracy = share(shares)
     slots = [cell.slot for cell in mine if cell.slot is not None]

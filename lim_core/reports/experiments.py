@@ -81,7 +81,7 @@ def _test_row(curve: Curve) -> Row:
         "shape": SHAPES.get(test.shape, test.shape),
         "n": test.n,
         "unit": test.unit,
-        "ends minus middle": points(test.gap.value if test.gap else None),
+        "ends minus inner (middle for a single case)": points(test.gap.value if test.gap else None),
         "95% interval": interval(test.gap.low, test.gap.high, "pts") if test.gap else None,
         "p, any effect": None if test.p_any is None else f"{test.p_any:.2g}",
         "e": None if test.e_value is None else f"{test.e_value:.3g}",

@@ -104,7 +104,9 @@ def read_cells(cursor: DuckDBPyConnection, run_id: str) -> tuple[Cell, ...]:
     columns = ", ".join(f"count(*) FILTER (outcome = '{outcome.value}')" for outcome in Outcome)
     rows = cursor.execute(
         f"""
-        {_CURRENT} SELECT case_id, arm, block, min(slot), any_value(depth), {columns}, avg(prompt_tokens),
+        {_CURRENT} SELECT case_id, arm, block, min(slot), any_value(depth), {columns},
+            count(DISTINCT answer) FILTER (outcome = 'correct'),
+            count(DISTINCT answer) FILTER (outcome IN ('wrong', 'abstained')), avg(prompt_tokens),
             avg(completion_tokens), avg(seconds) FILTER (NOT cached AND fault IS NULL)
         FROM current GROUP BY case_id, arm, block ORDER BY min(seq)
         """,  # noqa: S608 - constants only, values are bound

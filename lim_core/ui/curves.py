@@ -144,7 +144,7 @@ def _shapes(overlays: list[Overlay]) -> None:
             {
                 "curve": overlay.label,
                 "shape": SHAPE_WORDS[test.shape] + (f": {test.reason}" if test.reason else ""),
-                "ends minus inner": None
+                "ends minus inner (middle for a single case)": None
                 if gap is None
                 else f"{points(gap.value)} ({interval(gap.low, gap.high, 'pts')})",
                 "worst slot": None
