@@ -165,7 +165,11 @@ def _draw_grid(view: ExperimentView) -> str | None:
     picture, figures = st.tabs(["Chart", "Table"], key="grid-tabs")
     with picture:
         event = st.plotly_chart(
-            drawn.figure, alt=drawn.alt, key="grid-chart", on_select="rerun", config={"displayModeBar": False}
+            drawn.figure,
+            alt=drawn.alt,
+            key=f"grid-chart-{view.run.id}",
+            on_select="rerun",
+            config={"displayModeBar": False},
         )
         views.note("Click a cell to see its trials below.")
     with figures:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from lim_core.drawing.words import clip, count, duration
-from lim_core.errors import InputError
+from lim_core.errors import InputError, LimError
 from lim_core.experiments import Table, experiments
 from lim_core.jobs import JobState
 from lim_core.runs import ExperimentView, RunSettings, load_experiment
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Draw = Callable[[ExperimentView, tuple[ExperimentView, ...]], str | None]
 _ALL = "all"
 _COMPARED = 5
+# What a link carries beside the run.
+_IN_LINK = ("tag", "with", "case", "context", "published")
 
 
 def show_experiment(run_id: str, draw: Draw) -> None:
@@ -55,7 +57,11 @@ def show_experiment(run_id: str, draw: Draw) -> None:
     tag, others = _choices(view)
     shown = _tagged(view, tag)
     _verdict(shown)
-    arm = draw(shown, tuple(_tagged(other, tag) for other in others))
+    known = [other for other in others if tag == _ALL or other.table.tagged(tag).facts]
+    for other in others:
+        if other not in known:
+            views.note(f"{label_of(other)} has no case with the tag {tag}: it is left out here.")
+    arm = draw(shown, tuple(_tagged(other, tag) for other in known))
     show_trials(shell.store(), run_id, run_id, arm=arm)
 
 
@@ -63,7 +69,10 @@ def _verdict(view: ExperimentView) -> None:
     with st.container(border=True, gap="xsmall"):
         views.line(view.summary)
         lost = sum(cell.empty + cell.error for cell in view.table.cells)
-        rests = f"rests on {count(view.trials)} of {count(view.planned)} trials, {len(view.table.facts)} cases"
+        seen = len({cell.case_id for cell in view.table.cells})
+        whole = len(view.table.facts)
+        cases = f"{whole} cases" if seen == whole else f"{seen} of {whole} cases"
+        rests = f"rests on {count(view.trials)} of {count(view.planned)} trials, {cases}"
         if lost:
             rests += f"; {count(lost)} trials gave nothing to score and are left out"
         views.note(rests)
@@ -79,8 +88,10 @@ def _choices(view: ExperimentView) -> tuple[str, tuple[ExperimentView, ...]]:
     rows = {row.id: row for row in shell.store().runs(limit=50, kind=view.kind).rows if row.id != view.run.id}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         tag = _ALL
-        if len(tags) > 1:
-            tag = st.selectbox("Cases with tag", [_ALL, *tags], key="tag", bind="query-params", width=240)
+        if any(one not in fact.tags for one in tags for fact in view.table.facts):
+            offered = [_ALL, *(one for one in tags if one != _ALL)]
+            tag = st.selectbox("Cases with tag", offered, key="tag", bind="query-params", width=240)
+            tag = tag if tag in tags else _ALL
         picked: list[str] = []
         if rows:
             # The address holds what is shown, so the label begins with the run's id.
@@ -97,8 +108,14 @@ def _choices(view: ExperimentView) -> tuple[str, tuple[ExperimentView, ...]]:
                     for one, row in list(rows.items())[:12]
                 ),
             )
-    others = tuple(load_experiment(shell.store(), one) for one in picked if one in rows)
-    return tag, others
+    others: list[ExperimentView] = []
+    for one in picked:
+        if one in rows:
+            try:
+                others.append(load_experiment(shell.store(), one))
+            except LimError as error:
+                views.note(f"{one} is left out: {error}")
+    return tag, tuple(others)
 
 
 def _tagged(view: ExperimentView, tag: str) -> ExperimentView:
@@ -136,7 +153,7 @@ def _actions(view: ExperimentView) -> None:
     room = shell.ROOM_OF[view.kind]
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         with st.popover("Copy link", icon=":material/link:"):
-            rest = [(name, value) for name in ("tag", "with", "show") for value in st.query_params.get_all(name)]
+            rest = [(name, value) for name in _IN_LINK for value in st.query_params.get_all(name)]
             shared = shell.share(shell.RunLink(run=run.id), st.context.url, room, urlencode(rest))
             st.code(shared.url, language=None, wrap_lines=True)
             if shared.loopback:
@@ -150,6 +167,9 @@ def _actions(view: ExperimentView) -> None:
             disabled=gone,
             help="Its endpoint wants a key: type it on the page Models first." if gone else "Every call is sent anew.",
         ):
+            # A disabled button is a courtesy of the browser.
+            if gone:
+                raise InputError("Its endpoint wants a key: type it on the page Models first.")
             settings = RunSettings.from_json(run.settings)
             cases = shell.store().suite(run.id)
             shell.go_to(room, shell.RunLink(run=start_experiment(view.kind, view.name, cases, settings)))
@@ -160,6 +180,11 @@ def _actions(view: ExperimentView) -> None:
 def _watch(run_id: str, draw: Draw) -> None:
     @st.fragment(run_every="2s")
     def progress() -> None:
+        # A fragment runs by itself: the page's own guard is not around it then.
+        with shell.guarded():
+            watched()
+
+    def watched() -> None:
         job = shell.jobs().get(run_id)
         if job is None or job.state.ended:
             st.rerun()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lim_core.drawing.words import clip, count, duration
 from lim_core.errors import InputError
-from lim_core.runs import Preflight, RunSettings, new_run_id, preflight_experiment, run_experiment
+from lim_core.runs import Preflight, RunSettings, new_run_id, preflight_experiment, price_of, run_experiment
 from lim_core.types import Case, Json
 from lim_core.ui import session, shell, views
 from lim_core.ui.model_form import pick_model
@@ -44,7 +44,14 @@ def new_experiment(kind: str, options: Callable[[Suite], Plan]) -> None:
             known = suite
             cost = session.remembered(
                 f"cost-{kind}",
-                (suite.digest, repr(sorted(plan.items())), settings.model, settings.base_url, settings.seed),
+                (
+                    suite.digest,
+                    repr(sorted(plan.items())),
+                    settings.model,
+                    settings.base_url,
+                    settings.seed,
+                    price_of(settings),
+                ),
                 lambda: preflight_experiment(kind, known.cases, settings),
             )
             _cost(cost, settings)

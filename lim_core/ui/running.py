@@ -204,6 +204,9 @@ def _actions(record: RunRecord, document: Mapping[str, Json] | None) -> None:
             if gone
             else "A new run of the same case; every call is sent anew.",
         ):
+            # A disabled button is a courtesy of the browser.
+            if gone:
+                raise InputError("Its endpoint wants a key: type it on the page Models first.")
             shell.go_to(shell.DIAGNOSE, shell.RunLink(run=_again(record.id)))
         if st.button("New diagnosis", icon=":material/add:", key="new"):
             shell.go_to(shell.DIAGNOSE, shell.RunLink())

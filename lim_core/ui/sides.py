@@ -11,8 +11,8 @@ from lim_core import arms
 from lim_core.drawing.arrangements import accuracies, accuracy_rows, gain_rows, gains
 from lim_core.drawing.rank_strip import BY_CHUNKS, rank_rows, rank_strip
 from lim_core.drawing.words import OUTCOME_SHAPES, arm_words, clip, interval, points
-from lim_core.errors import InputError
-from lim_core.experiments import Table
+from lim_core.errors import InputError, LimError
+from lim_core.evidence import gold_of
 from lim_core.experiments.arrangements import BASELINE, BY_HAND, OrderingResult, arrangement, expected_gain
 from lim_core.experiments.cells import matrix
 from lim_core.experiments.positions import slot_arms
@@ -52,7 +52,7 @@ def draw(view: ExperimentView, others: tuple[ExperimentView, ...]) -> str | None
     cases = {case.id: case for case in shell.store().suite(view.run.id)}
     names = list(view.options.orderings)
     _ranks(names, _usual(tuple(cases.values())))
-    _foretold(view.table, names)
+    _foretold(view, names)
     _side_by_side(view, cases)
     return None
 
@@ -70,7 +70,7 @@ def _options(suite: Suite) -> Plan:
         help="The order as retrieved always takes part: the others are compared with it.",
     )
     templates = pick_templates("sides-templates")
-    hand = _by_hand(suite.cases[0]) if len(suite.cases) == 1 else ()
+    hand = _by_hand(suite.cases[0], suite.digest[:12]) if len(suite.cases) == 1 else ()
     names = [BASELINE, *(name for name in picked if name in known), *([BY_HAND] if hand else [])]
     if len(names) * len(templates) > _MOST_ARMS:
         raise InputError(
@@ -100,11 +100,11 @@ def _options(suite: Suite) -> Plan:
     }
 
 
-def _by_hand(case: Case) -> tuple[str, ...]:
+def _by_hand(case: Case, digest: str) -> tuple[str, ...]:
     """An order of the user's own for a single case: chunks are moved one at a time."""
     if not st.toggle("An order by hand too", key="hand-on", persist_state="session"):
         return ()
-    key = f"hand-{case.id}"
+    key = f"hand-{digest}-{case.id}"
     ids = [chunk.id for chunk in case.chunks]
     order: list[str] = st.session_state.get(key) or ids
     if sorted(order) != sorted(ids):
@@ -138,7 +138,8 @@ def _usual(cases: Sequence[Case]) -> int:
 
 
 def _ranks(names: Sequence[str], n: int) -> None:
-    shown = [name for name in names if name != BY_HAND]
+    # A random order differs with every case and seed.
+    shown = [name for name in names if name not in (BY_HAND, "random")]
     if not n or not shown:
         return
     st.subheader("Which rank lands in which slot", anchor=False)
@@ -150,23 +151,31 @@ def _ranks(names: Sequence[str], n: int) -> None:
     views.note(said)
 
 
-def _foretold(table: Table, names: Sequence[str]) -> None:
+def _foretold(view: ExperimentView, names: Sequence[str]) -> None:
     """What a measured position curve says that each ordering should gain, before any call of this comparison."""
-    rows = {row.id: row for row in shell.store().runs(limit=20, kind="positions").rows}
-    by_rank = [name for name in names if name not in BY_CHUNKS and name != BASELINE]
-    if not rows or not by_rank or not table.facts:
+    table = view.table
+    # The same model's curves only: another model's says nothing of this one.
+    rows = {row.id: row for row in shell.store().runs(limit=20, kind="positions", model=view.run.model).rows}
+    by_rank = [name for name in names if name not in BY_CHUNKS and name not in (BASELINE, "random")]
+    if view.run.model is None or not rows or not by_rank or not table.facts:
         return
     st.subheader("Expected gain from a measured curve", anchor=False)
     picked = st.selectbox(
         "Position curve",
         list(rows),
-        format_func=lambda one: f"{rows[one].question} · {rows[one].model} · {rows[one].created_at:%m-%d %H:%M}",
+        format_func=lambda one: (
+            f"{clip(rows[one].question, 50)} · {rows[one].created_at:%m-%d %H:%M} · {one}" if one in rows else str(one)
+        ),
         key="foretold-run",
         width=420,
     )
     if picked not in rows:
         return
-    curve = load_experiment(shell.store(), picked)
+    try:
+        curve = load_experiment(shell.store(), picked)
+    except LimError as error:
+        views.note(str(error))
+        return
     slots = slot_arms(curve.table, PLAIN)
     shares = [arms.NAMED_SLOTS.get(name.removeprefix("position:")) for name in slots]
     known = [(arm, share) for arm, share in zip(slots, shares, strict=True) if share is not None]
@@ -214,9 +223,11 @@ def _side_by_side(view: ExperimentView, cases: dict[str, Case]) -> None:
         for arm, row in trials.items()
     ]
     views.table(found, alt="Answers of this case, an arm each")
-    gold = set(case.gold_ids)
+    gold = set(gold_of(case).ids)
     rank = {chunk.id: place + 1 for place, chunk in enumerate(case.chunks)}
-    orders = {name: arrangement(case.chunks, name, view.options.by_hand) for name in view.options.orderings}
+    orders = {
+        name: arrangement(case.chunks, name, view.options.by_hand, view.levels.seed) for name in view.options.orderings
+    }
     rows: list[views.Row] = []
     for slot, base in enumerate(case.chunks):
         row: dict[str, str | int] = {"slot": slot + 1}

@@ -82,7 +82,11 @@ def _of_a_run() -> Suite | None:
     picked = st.selectbox(
         "Run",
         list(rows),
-        format_func=lambda one: f"{clip(rows[one].question, 70)} · {rows[one].created_at:%Y-%m-%d %H:%M}",
+        format_func=lambda one: (
+            f"{clip(rows[one].question, 60)} · {rows[one].created_at:%Y-%m-%d %H:%M} · {one}"
+            if one in rows
+            else str(one)
+        ),
         key="suite-run",
         persist_state="session",
     )
@@ -93,7 +97,8 @@ def _of_a_run() -> Suite | None:
 
 
 def _read(data: bytes, name: str) -> Suite:
-    digest = hashlib.sha256(data).hexdigest()
+    # The name is part of it: cases without an id take theirs from it.
+    digest = hashlib.sha256(name.encode() + b"\0" + data).hexdigest()
 
     def read() -> Suite:
         loaded = read_suite(data, name)

@@ -24,8 +24,11 @@ def show_trials(store: Store, run_id: str, key: str, arm: str | None = None) -> 
     if not arms:
         return
     st.subheader("Trials", anchor=False)
-    if arm in arms:
-        st.session_state[f"{key}-arm"] = arm
+    # A cell stays picked over reruns: it sets the filter once, when it is picked.
+    if arm != st.session_state.get(f"{key}-picked"):
+        st.session_state[f"{key}-picked"] = arm
+        if arm in arms:
+            st.session_state[f"{key}-arm"] = arm
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox("Arm", [_ALL, *arms], format_func=arm_words, key=f"{key}-arm", width=220)
         outcome = st.selectbox(
