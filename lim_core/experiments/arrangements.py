@@ -12,9 +12,8 @@ from lim_core import arms
 from lim_core.errors import InputError
 from lim_core.experiments.cells import ArmFigures, Matrix, Table, arm_figures, matrix, unscored
 from lim_core.experiments.options import Levels, names_of, whole_of
-from lim_core.experiments.positions import SINGLE_BLOCKS
 from lim_core.experiments.registry import experiments
-from lim_core.experiments.subjects import PLAIN, Subject, arm_name, frame_for, layout
+from lim_core.experiments.subjects import PLAIN, Subject, arm_name, blocks_for, frame_for, layout
 from lim_core.orderings import arrange, orderings
 from lim_core.stats import holm, mcnemar, paired_gain
 from lim_core.types import Chunk, Estimate, Json, Trial
@@ -119,7 +118,7 @@ class Orderings:
 
     def blocks(self, suite: Sequence[Subject], options: OrderingOptions) -> int:
         """As many as asked for; by default one in a suite, eight for a single case."""
-        return options.blocks or (SINGLE_BLOCKS if len(suite) == 1 else 1)
+        return blocks_for(suite, options.blocks)
 
     def trials(
         self, subject: Subject, suite: Sequence[Subject], block: int, options: OrderingOptions, seed: int

@@ -10,9 +10,8 @@ from lim_core.errors import InputError
 from lim_core.evidence import holders
 from lim_core.experiments.cells import ArmFigures, Table, arm_figures
 from lim_core.experiments.options import Levels, share_of, whole_of, wholes_of
-from lim_core.experiments.positions import SINGLE_BLOCKS
 from lim_core.experiments.registry import experiments
-from lim_core.experiments.subjects import PLAIN, Subject
+from lim_core.experiments.subjects import PLAIN, Subject, blocks_for
 from lim_core.stats import worst_position
 from lim_core.tokens import counter_for
 from lim_core.types import Chunk, Counter, Estimate, Json, Trial
@@ -97,7 +96,7 @@ class LengthByPosition:
 
     def blocks(self, suite: Sequence[Subject], options: GridOptions) -> int:
         """As many as asked for; by default one in a suite, eight for a single case."""
-        return options.blocks or (SINGLE_BLOCKS if len(suite) == 1 else 1)
+        return blocks_for(suite, options.blocks)
 
     def trials(
         self, subject: Subject, suite: Sequence[Subject], block: int, options: GridOptions, seed: int

@@ -13,14 +13,13 @@ from lim_core.experiments.cells import ArmFigures, Table, arm_figures, matrix
 from lim_core.experiments.options import Levels, names_of, whole_of
 from lim_core.experiments.registry import experiments
 from lim_core.experiments.shapes import CurveTest, curve_test
-from lim_core.experiments.subjects import PLAIN, Subject, arm_name, frame_for, layout
+from lim_core.experiments.subjects import PLAIN, Subject, arm_name, blocks_for, frame_for, layout
 from lim_core.types import Json, Trial
 
 ORACLE, CLOSED = "oracle", "closed-book"
 SLOTS = ("first", "q1", "middle", "q3", "last")
 # Sendings of each bracket for a single case; in a suite the cases are the repeats.
 BRACKET_CALLS = 4
-SINGLE_BLOCKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class Positions:
 
     def blocks(self, suite: Sequence[Subject], options: PositionOptions) -> int:
         """As many as asked for; by default one in a suite, eight for a single case."""
-        return options.blocks or (SINGLE_BLOCKS if len(suite) == 1 else 1)
+        return blocks_for(suite, options.blocks)
 
     def analyse(self, table: Table, options: PositionOptions, levels: Levels) -> PositionResult:
         """Figures, shapes and swings of what has finished."""

@@ -14,6 +14,7 @@ from lim_core.prompts import DEFAULT_LAYOUT, Layout
 from lim_core.types import Case, Chunk, Frame
 
 PLAIN = "plain"
+SINGLE_BLOCKS = 8
 # Template options, each of which can be an arm of its own or be joined with "+".
 TEMPLATE_OPTIONS = {
     "question-twice": "question before and after the documents",
@@ -97,6 +98,11 @@ def subjects(cases: Sequence[Case], templates: Sequence[str] = (PLAIN,), *, retr
         lacks = f"{left_out[0].case_id}: {left_out[0].reason}" if left_out else "the suite is empty"
         raise InputError(f"No case of the suite can take part ({lacks}).")
     return Subjects(tuple(ready), tuple(left_out))
+
+
+def blocks_for(suite: Sequence[Subject], asked: int) -> int:
+    """Distractor orders a case: as many as asked for; else one in a suite, where cases are the repeats, eight for one case."""
+    return asked or (SINGLE_BLOCKS if len(suite) == 1 else 1)
 
 
 def layout(template: str) -> Layout:

@@ -11,9 +11,9 @@ from lim_core import arms
 from lim_core.errors import InputError
 from lim_core.experiments.cells import ArmFigures, Table, arm_figures, matrix, unscored
 from lim_core.experiments.options import Levels, names_of, whole_of, wholes_of
-from lim_core.experiments.positions import BRACKET_CALLS, CLOSED, ORACLE, SINGLE_BLOCKS
+from lim_core.experiments.positions import BRACKET_CALLS, CLOSED, ORACLE
 from lim_core.experiments.registry import experiments
-from lim_core.experiments.subjects import PLAIN, Subject, arm_name, frame_for, layout
+from lim_core.experiments.subjects import PLAIN, Subject, arm_name, blocks_for, frame_for, layout
 from lim_core.prompts import closed_book
 from lim_core.stats import mcnemar, paired_gain, wilson
 from lim_core.types import Estimate, Json, Trial
@@ -99,7 +99,7 @@ class Tokens:
 
     def blocks(self, suite: Sequence[Subject], options: TokenOptions) -> int:
         """As many as asked for; by default one in a suite, eight for a single case."""
-        return options.blocks or (SINGLE_BLOCKS if len(suite) == 1 else 1)
+        return blocks_for(suite, options.blocks)
 
     def trials(
         self, subject: Subject, suite: Sequence[Subject], block: int, options: TokenOptions, seed: int

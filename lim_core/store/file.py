@@ -275,10 +275,7 @@ class Store:
         Raises:
             InputError: there is no such run.
         """
-        found = self.run(run_id)
-        if found is None:
-            raise lookup.no_run(run_id)
-        return found.settings
+        return self._existing(run_id).settings
 
     def trials(
         self,
@@ -354,9 +351,7 @@ class Store:
         Raises:
             InputError: there is no such run.
         """
-        found = self.run(run_id)
-        if found is None:
-            raise lookup.no_run(run_id)
+        found = self._existing(run_id)
         rows = self.trials(run_id, limit=EVERY_TRIAL)
         with self._database.cursor() as cursor:
             document, cases = documents.read_document(cursor, run_id), lookup.read_cases(cursor, run_id)
@@ -368,9 +363,7 @@ class Store:
         Raises:
             InputError: there is no such run, or the file cannot be written there.
         """
-        found = self.run(run_id)
-        if found is None:
-            raise lookup.no_run(run_id)
+        found = self._existing(run_id)
         export.write_parquet(found, self.trials(run_id, limit=EVERY_TRIAL), path)
 
     def export_csv(self, run_id: str, path: Path) -> None:
@@ -379,9 +372,7 @@ class Store:
         Raises:
             InputError: there is no such run, or the file cannot be written there.
         """
-        found = self.run(run_id)
-        if found is None:
-            raise lookup.no_run(run_id)
+        found = self._existing(run_id)
         export.write_csv(found, self.trials(run_id, limit=EVERY_TRIAL), path)
 
     def export_jsonl(self, run_id: str, path: Path) -> None:
@@ -390,9 +381,7 @@ class Store:
         Raises:
             InputError: there is no such run, or the file cannot be written there.
         """
-        found = self.run(run_id)
-        if found is None:
-            raise lookup.no_run(run_id)
+        found = self._existing(run_id)
         export.write_jsonl(found, self.trials(run_id, limit=EVERY_TRIAL), path)
 
     # --- the owner's duties ---------------------------------------------------------------------------
@@ -408,6 +397,12 @@ class Store:
     def take_in(self) -> tuple[str, ...]:
         """Move the runs of inbox files that nobody is writing into this store; returns the ids added."""
         return inbox.take_in(self._database)
+
+    def _existing(self, run_id: str) -> RunRecord:
+        found = self.run(run_id)
+        if found is None:
+            raise lookup.no_run(run_id)
+        return found
 
     def _catch_up(self) -> None:
         # What was put shows at once; on a full disk, reading what was committed before goes on.
