@@ -86,6 +86,10 @@ class Visit:
     requests: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
+    def wait_for_text(self, text: str) -> None:
+        """Wait until the text is seen at least once; a chart or a table may say it beside the page."""
+        self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=60_000)
+
     def settle(self) -> None:
         """Wait until the script has run and nothing moves any more."""
         self.page.wait_for_selector("h1", timeout=60_000)

@@ -118,7 +118,7 @@ def test_a_case_typed_here_is_diagnosed_and_its_link_opens_elsewhere_and_after_a
     later = visit(link)
     later.page.get_by_role("button", name="Run again").wait_for(timeout=60_000)
     later.page.get_by_role("button", name="Copy link").click()
-    later.page.get_by_text("This address opens on this machine only").wait_for()
+    later.wait_for_text("This address opens on this machine only")
     assert link in later.page.locator("[data-testid=stPopoverBody] code").inner_text()
 
 
@@ -234,7 +234,7 @@ def test_the_connection_test_shows_what_the_endpoint_said_and_keeps_the_key(app:
         seen.page.get_by_role("textbox", name="Key for this address").fill(KEY)
         seen.page.keyboard.press("Tab")
         seen.page.get_by_role("button", name="Test connection").click()
-        seen.page.get_by_text("The endpoint answered.").wait_for(timeout=60_000)
+        seen.wait_for_text("The endpoint answered.")
         assert [sent.authorization for sent in first.traffic.seen][-1].endswith(KEY)
         seen.page.get_by_label("Base URL").fill(second.base_url)
         seen.page.keyboard.press("Tab")

@@ -24,7 +24,7 @@ def use_endpoint(seen: Visit, url: str) -> None:
     seen.page.get_by_label("Base URL").fill(url)
     seen.page.get_by_label("Model name").fill("scripted")
     seen.page.get_by_role("button", name="Use this endpoint").click()
-    seen.page.get_by_text("This session tests on scripted").wait_for(timeout=60_000)
+    seen.wait_for_text("This session tests on scripted")
 
 
 def test_a_curve_is_measured_from_home_and_watched_by_two(app: App, visit: Open) -> None:
@@ -41,8 +41,8 @@ def test_a_curve_is_measured_from_home_and_watched_by_two(app: App, visit: Open)
         link = first.page.url
         second = visit(link)
         for seen in (first, second):
-            seen.page.get_by_text("calls").first.wait_for(timeout=60_000)
-            seen.page.get_by_text("So far,").wait_for(timeout=60_000)
+            seen.wait_for_text("calls")
+            seen.wait_for_text("So far,")
         deadline = time.monotonic() + 180
         while "Run again" not in main_text(second) and time.monotonic() < deadline:
             second.page.wait_for_timeout(500)
@@ -55,7 +55,7 @@ def test_a_curve_is_measured_from_home_and_watched_by_two(app: App, visit: Open)
         app.stop()
         app.start()
         cold = visit(f"{link}&published=true&tag=source%3Aferry", width=380)
-        cold.page.get_by_text("Published, not measured here").wait_for(timeout=60_000)
+        cold.wait_for_text("Published, not measured here")
         cold.page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
         assert "Liu" in main_text(cold)
         wide = cold.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")

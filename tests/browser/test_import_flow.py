@@ -119,9 +119,9 @@ def test_gold_is_marked_chunks_are_moved_and_a_reload_keeps_it_all(app: App, vis
     paste(seen, json.dumps({"question": "How long are raw logs kept?", "chunks": texts}))
     seen.page.get_by_label("Right answers, one a line").fill("45 days")
     seen.page.keyboard.press("Tab")
-    seen.page.get_by_text("Raw logs are kept ⟦45 days⟧.").wait_for()
+    seen.wait_for_text("Raw logs are kept ⟦45 days⟧.")
     seen.page.get_by_text("gold", exact=True).nth(1).click()
-    seen.page.get_by_text("would spoil a position test").wait_for()
+    seen.wait_for_text("would spoil a position test")
     seen.settle()
     shot(seen, "spoiler")
     seen.page.get_by_text("confirmed harmless", exact=True).click()
@@ -138,15 +138,15 @@ def test_gold_is_marked_chunks_are_moved_and_a_reload_keeps_it_all(app: App, vis
     seen.settle()
     assert facts(seen)[:2] == ["rank 1 · c2", "rank 2 · c1"]
     seen.page.reload()
-    seen.page.get_by_text("rank 4").wait_for()
+    seen.wait_for_text("rank 4")
     assert facts(seen)[:2] == ["rank 1 · c2", "rank 2 · c1"]
     expect(seen.page.get_by_label("Right answers, one a line")).to_have_value("45 days")
     expect(seen.page.get_by_role("checkbox", name="gold").first).to_be_checked()
     assert "Chunk c2 (rank 1) is gold." in main_text(seen)
     seen.page.get_by_role("button", name="Undo").click()
-    seen.page.get_by_text("rank 1 · c1").wait_for()
+    seen.wait_for_text("rank 1 · c1")
     seen.page.get_by_text("Case as JSON").click()
-    seen.page.get_by_text('"harmless_ids"').wait_for()
+    seen.wait_for_text('"harmless_ids"')
     shot(seen, "reloaded")
     assert not seen.faults
 
