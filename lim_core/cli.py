@@ -199,7 +199,7 @@ def _experiment(arguments: argparse.Namespace) -> int:
     for warning in suite.warnings:
         _say(f"warning: {warning}")
     plan = {key: value for key in arguments.plan if (value := getattr(arguments, key)) is not None}
-    settings = replace(_settings(arguments), plan=plan)
+    settings = replace(_settings(arguments), plan=plan, warnings=suite.warnings)
     key = _key(arguments, settings.base_url)
     planned = runs.preflight_experiment(arguments.kind, suite.cases, settings)
     if settings.max_calls is not None and planned.calls_high > settings.max_calls:

@@ -171,10 +171,15 @@ def test_a_cancelled_run_goes_on_where_it_was_and_pays_for_nothing_twice(store, 
     assert half.run.status is RunStatus.CANCELLED
     assert 8 <= half.trials < half.planned
     assert plain(asdict(half.result)) == plain(first.document["result"])
+    said = f"Unfinished, {half.trials} of {half.planned} trials: no result yet"
+    assert first.document["summary"].startswith(said)
+    assert half.caution.startswith(said)
     sent = raw(store, "SELECT count(*) FROM calls")[0][0]
 
     second = resume_run(store, "r1")
     assert second.stopped is None
+    assert load_experiment(store, "r1").caution == ""
+    assert "Unfinished" not in second.document["summary"]
     uncut = whole(kind, cases, tmp_path)
     assert timeless(plain(second.document["result"])) == timeless(uncut["result"])
     assert second.document["outcomes"] == uncut["outcomes"]
@@ -184,6 +189,27 @@ def test_a_cancelled_run_goes_on_where_it_was_and_pays_for_nothing_twice(store, 
     assert 0 < sent < uncut["calls"]["made"]
     # Beside them, only what was in flight when the run was cancelled.
     assert 0 <= second.document["calls"]["made"] - uncut["calls"]["made"] <= 2
+
+
+@pytest.mark.parametrize(("kind", "may"), [("positions", True), ("tokens", False), ("orderings", False)])
+def test_one_case_may_be_looked_at_while_it_grows_only_by_the_rule_that_allows_it(store, kind, may):
+    def cancelled():
+        return store.count_trials("r1") > 1
+
+    run_experiment(kind, "offices", suite(1), settings(kind), store=store, run_id="r1", cancelled=cancelled)
+    half = load_experiment(store, "r1")
+    assert half.run.status is RunStatus.CANCELLED
+    assert (half.caution == "") is may
+
+
+def test_what_reading_the_suite_warned_of_is_kept(store, home):
+    odd = suite(2)[1]
+    body = lines([*suite(1), odd]).replace(b'"chunks":', b'"chunk_sise":4,"chunks":')
+    done = lim(home, "sweep", "-", "--model", "scripted", "--json", stdin=body)
+    document = strict(done.stdout)
+    assert any("chunk_sise" in warning for warning in document["warnings"])
+    shown = strict(lim(home, "runs", "show", document["run_id"], "--json").stdout)
+    assert shown["warnings"] == document["warnings"]
 
 
 def test_a_run_whose_process_died_is_marked_and_goes_on(tmp_path):

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
+from lim_core.drawing.fixes import code_for
 from lim_core.orderings import arrange
 from lim_core.types import Chunk
-from lim_core.ui.fixes import code_for
 
 TEXTS = ["the cat sat", "sensor logs are kept 45 days", "dogs run", "logs of logs kept long", "no match here"]
 

@@ -147,13 +147,15 @@ def test_a_diagnosis_reads_from_the_top(store: Store) -> None:
     point = document["position"]["points"][0]  # type: ignore[index,call-overload]
     assert f"{point['correct']}" in seen.text  # type: ignore[index,call-overload]
     assert HOSTILE.split("\u2028")[0] in seen.text  # the chunk texts
+    assert "Use it: " in seen.text
+    assert "def arrange(question, texts):" in seen.text
     rows = sum(1 for tag, _ in seen.tags if tag == "tr")
     assert rows > store.count_trials("d1")
 
 
 def test_each_experiment_shows_its_own_figures(store: Store) -> None:
     expected = {
-        "positions": ("Position curves", "Each case's own curve", "What each slot costs"),
+        "positions": ("Position curves", "Each case's own curve", "What each slot costs", "not measured here", "Liu"),
         "tokens": ("Accuracy against prompt tokens", "How the trials of each cut ended"),
         "orderings": ("Paired gains", "Which rank lands in which slot"),
         "grid": ("Answers by length and depth", "Whether each length keeps"),

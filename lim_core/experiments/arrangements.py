@@ -110,6 +110,7 @@ class Orderings:
     """Sends the same chunks in several orders and templates, paired case by case."""
 
     needs_retrieved_gold = True
+    anytime = False
     read = OrderingOptions.from_json
 
     def templates(self, options: OrderingOptions) -> tuple[str, ...]:

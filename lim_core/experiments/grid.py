@@ -88,6 +88,7 @@ class LengthByPosition:
     """Fills prompts to a length with the suite's own chunks and puts the gold at evenly spaced depths."""
 
     needs_retrieved_gold = True
+    anytime = False
     read = GridOptions.from_json
 
     def templates(self, options: GridOptions) -> tuple[str, ...]:

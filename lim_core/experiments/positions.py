@@ -83,6 +83,7 @@ class Positions:
     """Moves the gold chunk through the prompt, all else equal, and asks whether the answers change."""
 
     needs_retrieved_gold = True
+    anytime = True
     read = PositionOptions.from_json
 
     def templates(self, options: PositionOptions) -> tuple[str, ...]:

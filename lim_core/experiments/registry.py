@@ -18,10 +18,12 @@ Result = TypeVar("Result")
 class Experiment(Protocol[Options, Result]):
     """Arms over a suite, and the figures made of their trials.
 
-    `needs_retrieved_gold` says whether a case whose gold was not retrieved must stay out.
+    `needs_retrieved_gold` says whether a case whose gold was not retrieved must stay out; `anytime` whether the test of a
+    single case may be looked at while it grows.
     """
 
     needs_retrieved_gold: bool = True
+    anytime: bool = False
 
     def read(self, options: Mapping[str, Json]) -> Options:
         """Options from what a run stored or a caller gave.

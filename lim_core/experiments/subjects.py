@@ -100,7 +100,7 @@ def subjects(cases: Sequence[Case], templates: Sequence[str] = (PLAIN,), *, retr
     return Subjects(tuple(ready), tuple(left_out))
 
 
-def blocks_for(suite: Sequence[Subject], asked: int) -> int:
+def blocks_for(suite: Sequence[Subject | Facts], asked: int) -> int:
     """Distractor orders a case: as many as asked for; else one in a suite, where cases are the repeats, eight for one case."""
     return asked or (SINGLE_BLOCKS if len(suite) == 1 else 1)
 

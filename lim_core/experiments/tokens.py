@@ -91,6 +91,7 @@ class Tokens:
 
     # A case whose gold was not retrieved is part of the answer: no k can help it, and recall says so.
     needs_retrieved_gold = False
+    anytime = False
     read = TokenOptions.from_json
 
     def templates(self, options: TokenOptions) -> tuple[str, ...]:

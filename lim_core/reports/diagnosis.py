@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lim_core.drawing.diagnosis import position_chart, remedy_chart
+from lim_core.drawing.fixes import code_for
 from lim_core.drawing.prompt_strip import strip_chart
-from lim_core.drawing.reading import Reading, read_document
+from lim_core.drawing.reading import Reading, RemedyRow, read_document
 from lim_core.drawing.rows import assembly_rows, conflict_lines, evidence_rows, position_rows, remedy_rows
 from lim_core.drawing.verdict import also_line, cause_status, headline, rests_on, shape_line
 from lim_core.drawing.words import SIGNS, stage_words
@@ -86,6 +87,17 @@ def _pictures(reading: Reading) -> Html:
 
 def _remedies(reading: Reading) -> Html:
     rows = remedy_rows(reading)
+    codes = join(_code(row) for row in reading.remedies)
     if not any(row.tried for row in reading.remedies):
-        return section("Remedies", table(rows, "Remedies, none of them tried"))
-    return section("Remedies", figure(remedy_chart(reading.remedies), rows, "Remedies, before and after"))
+        return section("Remedies", table(rows, "Remedies, none of them tried"), codes)
+    drawn = figure(remedy_chart(reading.remedies), rows, "Remedies, before and after")
+    return section("Remedies", drawn, codes)
+
+
+def _code(row: RemedyRow) -> Html:
+    fixes = code_for(row.name)
+    if not fixes:
+        return NOTHING
+    untried = NOTHING if row.tried else note("Not tried on this case: measure it before you ship it.")
+    shown = (join((element("h3", text(fix.title)), element("pre", text(fix.code)))) for fix in fixes)
+    return details(f"Use it: {row.title}", untried, *shown)

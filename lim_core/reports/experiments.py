@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from lim_core.drawing.arrangements import accuracies, accuracy_rows, gain_rows, gains
 from lim_core.drawing.budget import outcome_rows, outcomes_by_k, token_curve, token_rows
 from lim_core.drawing.curves import curve_rows, position_curves
 from lim_core.drawing.grid import grid_rows, length_grid, range_rows
-from lim_core.drawing.overlays import overlays_of
+from lim_core.drawing.overlays import Overlay, overlays_of
 from lim_core.drawing.rank_strip import rank_rows, rank_strip
+from lim_core.drawing.references import read_references
 from lim_core.drawing.rows import Row
 from lim_core.drawing.slot_costs import cost_rows, position_cost
 from lim_core.drawing.swings import swing_counts, swing_rows, swings
 from lim_core.drawing.words import SHAPES, arm_words, count, interval, percent, points
 from lim_core.experiments import experiments
-from lim_core.reports.markup import NOTHING, Html, element, figure, join, line, note, section, table, text
+from lim_core.reports.markup import NOTHING, Html, details, element, figure, join, line, note, section, table, text
 
 if TYPE_CHECKING:
     from lim_core.experiments.arrangements import OrderingResult
@@ -52,8 +54,9 @@ def _head(view: ExperimentView) -> Html:
     return element(
         "div",
         element("h1", text(experiments[view.kind].title)),
-        line(view.summary),
+        line(f"{view.caution} {view.summary}".strip()),
         note(said),
+        join(note(f"Note: {warning}") for warning in view.warnings),
         klass="verdict",
     )
 
@@ -71,7 +74,18 @@ def _positions(view: ExperimentView) -> tuple[Html, ...]:
             section("Each case's own curve", counts, figure(swings(result), swing_rows(result), "Case by case"))
         )
     parts.append(section("What each slot costs", cost))
+    parts.append(_published(view, overlays))
     return tuple(parts)
+
+
+def _published(view: ExperimentView, overlays: Sequence[Overlay]) -> Html:
+    """The published curves over about as many documents, in a part of their own that opens with a click."""
+    known = read_references()
+    usual = median(fact.chunks for fact in view.table.facts)
+    nearest = min({one.documents for one in known}, key=lambda documents: abs(documents - usual))
+    near = [one for one in known if one.documents == nearest]
+    drawn = figure(position_curves(overlays, near), curve_rows(overlays, near), "Measured here, and published")
+    return details(f"Published curves over {nearest} documents, not measured here", drawn)
 
 
 def _test_row(curve: Curve) -> Row:

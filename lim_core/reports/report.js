@@ -49,6 +49,12 @@
   };
 
   draw(dark.matches);
+  // A chart in a closed part has no width to be drawn in.
+  for (const part of document.querySelectorAll("details")) {
+    part.addEventListener("toggle", () => {
+      if (part.open) for (const frame of part.querySelectorAll(".plot")) Plotly.Plots.resize(frame);
+    });
+  }
   dark.addEventListener("change", () => draw(dark.matches));
   // Paper is white, and narrower than most windows.
   window.addEventListener("beforeprint", () => draw(false, 680));

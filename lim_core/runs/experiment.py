@@ -13,6 +13,7 @@ from lim_core.experiments import Cell, LeftOut, Levels, Table, cells_of, experim
 from lim_core.runs.earlier import Earlier, sent_before
 from lim_core.runs.engine import RunOutcome, check_price, engine, release_of, status_of
 from lim_core.runs.settings import RunSettings, price_of
+from lim_core.store.records import RunStatus
 from lim_core.types import Case, Outcome, Progress, TrialResult
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ class ExperimentView:
     left_out: tuple[LeftOut, ...]
     trials: int
     planned: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def caution(self) -> str:
+        """What the test of an unfinished run is worth; empty where it may be taken as it stands."""
+        return _caution(self.run.status, self.kind, len(self.table.facts), self.trials, self.planned)
 
 
 def run_experiment(
@@ -78,7 +85,12 @@ def run_experiment(
         ]
         for block in range(part.blocks(chosen.ready, options))
     ]
-    settings = replace(settings, keyed=key is not None, planned=sum(map(len, made)))
+    settings = replace(
+        settings,
+        keyed=key is not None,
+        planned=sum(map(len, made)),
+        warnings=tuple(dict.fromkeys((*settings.warnings, *(one.note for one in chosen.ready if one.note)))),
+    )
     check_price(settings)
     before = sent_before(store, run_id, price_of(settings)) if store is not None and resume else Earlier()
     if store is not None:
@@ -112,8 +124,9 @@ def run_experiment(
         table = Table(cells, tuple(subject.facts for subject in chosen.ready))
         result = part.analyse(table, options, _levels(settings))
         summary = part.summary(result)
-        if stopped is not None:
-            summary = f"{summary} {stopped}"
+        status = RunStatus(status_of(stopped))
+        caution = _caution(status, kind, len(table.facts), len(results), settings.planned or 0)
+        summary = " ".join(part for part in (caution, summary, str(stopped or "")) if part)
         document: Document = {
             "schema": SCHEMA,
             "kind": kind,
@@ -130,11 +143,11 @@ def run_experiment(
             "outcomes": {outcome.value: parts.counting.outcomes.get(outcome.value, 0) for outcome in Outcome},
             "calls": calls_json(before.tally.plus(runner.tally), before.seconds + time.monotonic() - parts.started),
             "release": release_of(settings, parts.opened.opened),
-            "warnings": [],
+            "warnings": list(settings.warnings),
             "stopped": str(stopped) if stopped is not None else None,
         }
         if store is not None:
-            store.save_document(run_id, document, status_of(stopped))
+            store.save_document(run_id, document, status)
         return RunOutcome(document, stopped)
 
 
@@ -170,6 +183,17 @@ def load_experiment(store: Store, run_id: str) -> ExperimentView:
         found.left_out,
         trials,
         trials if settings.planned is None else settings.planned,
+        settings.warnings,
+    )
+
+
+def _caution(status: RunStatus, kind: str, cases: int, trials: int, planned: int) -> str:
+    # A cap on calls is set beforehand, so a run that it ended counts as done; a person who stops may stop at what pleases.
+    if status is RunStatus.DONE or (cases == 1 and experiments[kind].part.anytime):
+        return ""
+    return (
+        f"Unfinished, {trials:,} of {planned:,} trials: no result yet, for a test that is looked at while it grows says yes "
+        "too often; let the run end. As it stands:"
     )
 
 

@@ -12,7 +12,7 @@ from lim_core.runs import ExperimentView, RunSettings, price_of
 from lim_core.types import Usage
 from lim_core.ui import views
 from lim_core.ui.experiment_run import label_of
-from lim_core.ui.experiment_start import Plan, new_experiment
+from lim_core.ui.experiment_start import Plan, new_experiment, pick_blocks
 from lim_core.ui.price_form import currency
 from lim_core.ui.suites import Suite
 
@@ -42,11 +42,7 @@ def _options(suite: Suite) -> Plan:
         persist_state="session",
         help="All retrieved chunks, closed-book and oracle are always measured too.",
     )
-    blocks = 8 if len(suite.cases) == 1 else 1
-    number = st.number_input(
-        "Distractor orders a case (blocks)", 1, 64, blocks, key=f"tokens-blocks-{blocks}", persist_state="session"
-    )
-    return {"k": sorted(int(k) for k in picked) or [1, 2, 5], "blocks": int(number)}
+    return {"k": sorted(int(k) for k in picked) or [1, 2, 5], "blocks": pick_blocks("tokens", suite)}
 
 
 def _one(view: ExperimentView, key: str) -> None:

@@ -17,7 +17,7 @@ from lim_core.experiments.subjects import PLAIN, TEMPLATE_OPTIONS
 from lim_core.runs import ExperimentView
 from lim_core.ui import views
 from lim_core.ui.experiment_run import label_of
-from lim_core.ui.experiment_start import Plan, earlier_runs, new_experiment
+from lim_core.ui.experiment_start import Plan, earlier_runs, new_experiment, pick_blocks
 from lim_core.ui.suites import Suite
 
 _CURVES, _GRID = "Curve over slots", "Length by position"
@@ -50,7 +50,7 @@ def _curve_options(suite: Suite) -> Plan:
     return {
         "positions": ["all"] if every else list(SLOTS),
         "templates": templates,
-        "blocks": _blocks("curves-blocks", suite),
+        "blocks": pick_blocks("positions", suite),
     }
 
 
@@ -65,21 +65,6 @@ def pick_templates(key: str) -> list[str]:
         max_selections=3,
     )
     return [PLAIN, *(name for name in picked if name in TEMPLATE_OPTIONS)]
-
-
-def _blocks(key: str, suite: Suite) -> int:
-    default = 8 if len(suite.cases) == 1 else 1
-    return int(
-        st.number_input(
-            "Distractor orders a case (blocks)",
-            1,
-            64,
-            default,
-            key=f"{key}-{default}",
-            persist_state="session",
-            help="Cases say more than orders: add cases before blocks.",
-        )
-    )
 
 
 def _grid_options(suite: Suite) -> Plan:
@@ -125,11 +110,11 @@ def _draw_curves(view: ExperimentView, others: tuple[ExperimentView, ...]) -> No
     with left:
         st.subheader("What a slot costs", anchor=False)
         views.chart(position_cost(overlays), cost_rows(overlays), key=f"cost-{len(overlays)}")
+        views.table(swing_counts(result), alt="How many cases show each pattern")
     with right:
         st.subheader("Each case by itself", anchor=False)
         views.note("Averages hide swings: cases of one pattern stand together.")
         views.chart(swings(result), swing_rows(result), key="swings")
-        views.table(swing_counts(result), alt="How many cases show each pattern")
 
 
 def _shapes(overlays: list[Overlay]) -> None:

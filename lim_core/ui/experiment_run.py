@@ -67,7 +67,7 @@ def show_experiment(run_id: str, draw: Draw) -> None:
 
 def _verdict(view: ExperimentView) -> None:
     with st.container(border=True, gap="xsmall"):
-        views.line(view.summary)
+        views.line(f"{view.caution} {view.summary}".strip())
         lost = sum(cell.empty + cell.error for cell in view.table.cells)
         seen = len({cell.case_id for cell in view.table.cells})
         whole = len(view.table.facts)
@@ -76,6 +76,8 @@ def _verdict(view: ExperimentView) -> None:
         if lost:
             rests += f"; {count(lost)} trials gave nothing to score and are left out"
         views.note(rests)
+        for warning in view.warnings[:5]:
+            views.note(f"Note: {warning}")
         for one in view.left_out[:5]:
             views.note(f"{one.case_id} stays out: {one.reason}.")
         if len(view.left_out) > 5:
@@ -200,7 +202,8 @@ def _watch(run_id: str, draw: Draw) -> None:
         if record is not None and job.state is JobState.RUNNING:
             view = load_experiment(shell.store(), run_id)
             if view.trials:
-                views.note(f"So far, {count(view.trials)} of {count(view.planned)} trials: {view.summary}")
+                views.note(view.caution or f"So far, {count(view.trials)} of {count(view.planned)} trials:")
+                views.line(view.summary)
                 draw(view, ())
 
     progress()

@@ -9,6 +9,8 @@ import streamlit as st
 
 from lim_core.drawing.words import clip, count, duration
 from lim_core.errors import InputError
+from lim_core.experiments import experiments
+from lim_core.experiments.subjects import blocks_for, roll
 from lim_core.runs import Preflight, RunSettings, new_run_id, preflight_experiment, price_of, run_experiment
 from lim_core.types import Case, Json
 from lim_core.ui import session, shell, views
@@ -58,9 +60,33 @@ def new_experiment(kind: str, options: Callable[[Suite], Plan]) -> None:
         if st.button("Run", type="primary", disabled=cost is None, key=f"{kind}-run", width="stretch"):
             if suite is None or cost is None:
                 raise InputError("There are no cases yet: choose a suite first.")
-            run_id = start_experiment(kind, suite.name, suite.cases, replace(settings, max_calls=_cap(cost)))
+            run_id = start_experiment(
+                kind,
+                suite.name,
+                suite.cases,
+                replace(settings, max_calls=_cap(cost), warnings=suite.warnings),
+            )
             shell.go_to(shell.ROOM_OF[kind], shell.RunLink(run=run_id))
     earlier_runs(kind)
+
+
+def pick_blocks(kind: str, suite: Suite) -> int:
+    """How many distractor orders a case is sent in; one in a suite, more where a single case takes part."""
+    wanted = experiments[kind].part.needs_retrieved_gold
+    default = session.remembered(
+        f"blocks-{kind}", suite.digest, lambda: blocks_for(roll(suite.cases, retrieved=wanted).facts, 0)
+    )
+    return int(
+        st.number_input(
+            "Distractor orders a case (blocks)",
+            1,
+            64,
+            default,
+            key=f"{kind}-blocks-{default}",
+            persist_state="session",
+            help="Cases say more than orders: add cases before blocks.",
+        )
+    )
 
 
 def start_experiment(kind: str, name: str, cases: tuple[Case, ...], settings: RunSettings) -> str:
@@ -105,7 +131,8 @@ def start_experiment(kind: str, name: str, cases: tuple[Case, ...], settings: Ru
 def quick_start(kind: str, suite: Suite, settings: RunSettings) -> str:
     """Start an experiment with its default options, for a button on Home."""
     cost = preflight_experiment(kind, suite.cases, settings)
-    return start_experiment(kind, suite.name, suite.cases, replace(settings, max_calls=_cap(cost)))
+    settings = replace(settings, max_calls=_cap(cost), warnings=suite.warnings)
+    return start_experiment(kind, suite.name, suite.cases, settings)
 
 
 def earlier_runs(kind: str, limit: int = 8) -> None:

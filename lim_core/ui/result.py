@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from lim_core.drawing.diagnosis import position_chart, remedy_chart
+from lim_core.drawing.fixes import code_for
 from lim_core.drawing.prompt_strip import strip_chart
 from lim_core.drawing.reading import Reading, RemedyRow, read_document
 from lim_core.drawing.rows import assembly_rows, position_rows, remedy_rows
@@ -15,7 +16,6 @@ from lim_core.drawing.words import SIGNS, interval, percent, points
 from lim_core.types import Json
 from lim_core.ui import views
 from lim_core.ui.confirm import offer_confirmation
-from lim_core.ui.fixes import code_for
 from lim_core.ui.strip import stage_strip
 
 

@@ -24,7 +24,7 @@ from lim_core.types import Case
 from lim_core.ui import shell, views
 from lim_core.ui.curves import pick_templates
 from lim_core.ui.experiment_run import label_of
-from lim_core.ui.experiment_start import Plan, new_experiment
+from lim_core.ui.experiment_start import Plan, new_experiment, pick_blocks
 from lim_core.ui.suites import Suite
 
 _MOST_ARMS = 6
@@ -86,17 +86,14 @@ def _options(suite: Suite) -> Plan:
         persist_state="session",
         help="The best-ranked against as many of the worst-ranked: the same volume, less lure. 0: no test.",
     )
-    blocks = 8 if len(suite.cases) == 1 else 1
-    number = st.number_input(
-        "Distractor orders a case (blocks)", 1, 64, blocks, key=f"sides-blocks-{blocks}", persist_state="session"
-    )
+    blocks = pick_blocks("orderings", suite)
     _ranks(names, _usual(suite.cases))
     return {
         "orderings": names,
         "templates": templates,
         "by_hand": list(hand),
         "distraction": int(taken),
-        "blocks": int(number),
+        "blocks": blocks,
     }
 
 

@@ -73,6 +73,9 @@ def test_charts_are_drawn_from_disk_and_nothing_is_fetched(
 ) -> None:
     opened = open_report(files[kind], width, scheme)
     page = opened.page
+    for part in page.locator("details").all():
+        part.evaluate("part => { part.open = true; }")
+    page.wait_for_timeout(300)
     plots = page.locator(".plot").count()
     assert plots >= 1
     for place in range(plots):
@@ -80,6 +83,7 @@ def test_charts_are_drawn_from_disk_and_nothing_is_fetched(
         assert plot.locator("svg.main-svg").count() >= 1
         # Something is in it: a line, a bar or a mark.
         assert plot.locator("svg .points path, svg .js-line, svg .shapelayer path").count() >= 1
+        assert abs(plot.locator("svg.main-svg").first.bounding_box()["width"] - plot.bounding_box()["width"]) < 2
     assert opened.requests == [files[kind].as_uri()]
     assert opened.said == []
     # The hostile texts are text.
