@@ -42,7 +42,7 @@ def test_a_curve_is_measured_from_home_and_watched_by_two(app: App, visit: Open)
         second = visit(link)
         for seen in (first, second):
             seen.wait_for_text("calls")
-            seen.wait_for_text("So far,")
+            seen.wait_for_text("Unfinished,")
         deadline = time.monotonic() + 180
         while "Run again" not in main_text(second) and time.monotonic() < deadline:
             second.page.wait_for_timeout(500)
