@@ -3,6 +3,8 @@ PY ?= python3.11
 VENV ?= .venv
 BIN = $(VENV)/bin
 PORT ?= 8501
+# Two workers, whatever the machine: each may hold a model.
+SPREAD ?= -n 2 --dist worksteal
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 
@@ -24,10 +26,10 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -m "not browser"
+	$(BIN)/pytest $(SPREAD) -m "not browser"
 
 browser: $(VENV)/.dev chromium
-	$(BIN)/pytest -m browser
+	$(BIN)/pytest $(SPREAD) -m browser
 
 # Every script prints its figures; none of them is a test. large_store writes 4 GB and is run by hand.
 bench: $(VENV)/.dev
