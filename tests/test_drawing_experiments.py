@@ -17,7 +17,7 @@ from lim_core.drawing.rank_strip import rank_rows, rank_strip
 from lim_core.drawing.references import PUBLISHED, read_references
 from lim_core.drawing.slot_costs import cost_rows, position_cost
 from lim_core.drawing.swings import pattern, swing_counts, swing_rows, swings
-from lim_core.drawing.words import arm_words, clip_middle
+from lim_core.drawing.words import arm_words, clip_middle, interval, points
 from lim_core.errors import InputError
 from lim_core.experiments.arrangements import OrderingOptions, OrderingResult, Orderings
 from lim_core.experiments.cells import Cell, Facts, Table
@@ -339,22 +339,35 @@ def test_gains_have_the_result_s_numbers_and_mark_the_winner(ordered: OrderingRe
     assert [row["right"] for row in accuracy_rows(ordered)] == [2, 3, 14, 10, 4]
 
 
-def test_each_square_of_the_grid_names_its_arm(gridded: GridResult) -> None:
+def test_each_cell_of_the_grid_names_its_arm_and_its_interval(gridded: GridResult) -> None:
     chart = length_grid(gridded)
-    squares = trace(chart, "cells")
-    assert [entry[0] for entry in squares.customdata] == [one.figures.arm for one in gridded.cells]
-    assert list(squares.x) == [0, 0, 0, 1, 1, 1]
-    assert list(squares.y) == [0, 50, 100] * 2
-    assert list(squares.text) == ["10/10", "9/10", "10/10", "9/10", "2/10", "0/10"]
-    assert (
-        list(squares.marker.opacity) == sorted(squares.marker.opacity, reverse=True) or squares.marker.opacity[5] == 0
-    )
-    assert squares.marker.opacity[0] > squares.marker.opacity[1] > squares.marker.opacity[4] > squares.marker.opacity[5]
+    cells = trace(chart, "cells")
+    assert [entry[0] for entry in cells.customdata] == [one.figures.arm for one in gridded.cells]
+    assert list(cells.x) == [0, 0, 0, 1, 1, 1]
+    middles = [base + height / 2 for base, height in zip(cells.base, cells.y, strict=True)]
+    assert middles == pytest.approx([0, 50, 100] * 2)
+    assert max(cells.y) < 50  # no cell covers its neighbour
+    assert cells.width < 1
+    assert list(cells.text) == [
+        "10/10<br>72 to 100%",
+        "9/10<br>60 to 98%",
+        "10/10<br>72 to 100%",
+        "9/10<br>60 to 98%",
+        "2/10<br>6 to 51%",
+        "0/10<br>0 to 28%",
+    ]
+    opacity = cells.marker.opacity
+    assert opacity[0] > opacity[1] > opacity[4] > opacity[5] == 0
     assert [shape.x0 for shape in chart.figure.layout.shapes] == [0.5]  # behind 500 tokens
     assert "up to 500 tokens" in chart.alt
     assert [row["right"] for row in grid_rows(gridded)] == [10, 9, 10, 9, 2, 0]
     assert [row["worst depth"] for row in range_rows(gridded)] == ["50%", "100%"]
     assert range_rows(gridded)[1]["keeps 70%"] == "no"
+
+
+def test_no_difference_is_minus_zero() -> None:
+    assert points(-0.001) == "+0 pts"
+    assert interval(-0.001, 0.08, "pts") == "+0 to +8 pts"
 
 
 def test_no_hostile_text_reaches_a_label() -> None:

@@ -1,24 +1,24 @@
-"""Length by position: a square for each prompt length and depth, shaded by how often the reader was right."""
+"""Length by position: a cell for each prompt length and depth, shaded by how often the reader was right."""
 
 from __future__ import annotations
 
 from lim_core.drawing.figures import THEMED, Chart, Palette, arm_hover, fraction, lay_out, say_instead
 from lim_core.drawing.words import count, interval, percent
+from lim_core.experiments.cells import ArmFigures
 from lim_core.experiments.grid import GridResult
 from lim_core.types import Json
 
-# Pixels of a row of squares, and the least size of a square that has room for its count.
+# Pixels of a row of cells; below the second of them an interval has no room under its count.
 _ROW, _LOW_ROW, _MANY_DEPTHS = 46, 22, 11
-_LEAST_FOR_TEXT = 30
-# Width of the plot on a phone, which the squares must fit into.
-_NARROW = 290
+# The widest row of cells whose counts and intervals a phone can show side by side.
+_WORDY_LENGTHS = 5
 
 
 def length_grid(result: GridResult, colours: Palette = THEMED) -> Chart:
-    """Squares by length (columns) and depth (rows): the fuller, the more often right; k/n inside, n and interval on hover.
+    """Cells by length (columns) and depth (rows): the fuller, the more often right; k/n and its interval inside.
 
-    A dotted line stands behind the operating range. Each square carries its arm's name as customdata[0], so that a click finds
-    its trials. They are markers because Streamlit reports no selection of a heatmap.
+    A dotted line stands behind the operating range. Each cell carries its arm's name as customdata[0], so that a click finds
+    its trials. They are bars because Streamlit reports no selection of a heatmap.
     """
     import plotly.graph_objects as go
 
@@ -26,35 +26,43 @@ def length_grid(result: GridResult, colours: Palette = THEMED) -> Chart:
     depths = sorted({cell.depth for cell in result.cells})
     column = {length: place for place, length in enumerate(lengths)}
     row = _ROW if len(depths) <= _MANY_DEPTHS else _LOW_ROW
-    size = max(8, min(row - 6, _NARROW // max(1, len(lengths)) - 6))
-    x = [column[cell.length] for cell in result.cells]
-    y = [cell.depth * 100 for cell in result.cells]
+    half = 50 / max(1, len(depths) - 1)
+    where = {
+        "x": [column[cell.length] for cell in result.cells],
+        "base": [cell.depth * 100 - 0.9 * half for cell in result.cells],
+        "y": [1.8 * half] * len(result.cells),
+        "width": 0.9,
+    }
+    # Spelled out, because Plotly's click on a bar fails where a bar trace has no text style of its own for both.
+    inked = {"textfont": {"color": colours.ink}}
     figure = go.Figure()
-    # The frame below keeps a square with no right answer in sight.
+    # The frame keeps a cell with no right answer in sight.
     figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="markers",
-            marker={"symbol": "square-open", "size": size, "color": colours.grey, "line": {"width": 1}},
+        go.Bar(
+            **where,
+            marker={"color": "rgba(0,0,0,0)", "line": {"width": 1, "color": colours.grey}},
             hoverinfo="skip",
+            selected=inked,
+            unselected={**inked, "marker": {"opacity": 1}},
         )
     )
+    wordy = row == _ROW and len(lengths) <= _WORDY_LENGTHS
     figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="markers+text",
+        go.Bar(
+            **where,
             name="cells",
+            selected=inked,
+            unselected=inked,
             marker={
-                "symbol": "square",
-                "size": size,
                 "color": colours.accent,
                 # No stronger than this, so that the ink of the text stays legible in light and dark.
                 "opacity": [0.6 * (cell.figures.accuracy or 0) for cell in result.cells],
+                "line": {"width": 0},
             },
-            text=[_inside(fraction(cell.figures)) if size >= _LEAST_FOR_TEXT else "" for cell in result.cells],
-            textposition="middle center",
+            text=[_inside(cell.figures, wordy) for cell in result.cells],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
             textfont={"size": 11, "color": colours.ink},
             customdata=[
                 [
@@ -68,6 +76,7 @@ def length_grid(result: GridResult, colours: Palette = THEMED) -> Chart:
             hovertemplate=("%{customdata[1]} tokens, %{customdata[2]} of the way<br>%{customdata[3]}<extra></extra>"),
         )
     )
+    figure.update_layout(barmode="overlay")
     kept = percent(result.threshold)
     note, tint = f"no length keeps its worst depth at {kept}", colours.ink
     if result.operating_range in column:
@@ -89,7 +98,6 @@ def length_grid(result: GridResult, colours: Palette = THEMED) -> Chart:
         )
     lay_out(figure, 92 + row * max(1, len(depths)), top=30)
     labelled = depths[:: max(1, -(-len(depths) // _MANY_DEPTHS))]
-    half = 50 / max(1, len(depths) - 1)
     figure.update_xaxes(
         tickvals=list(range(len(lengths))),
         ticktext=[f"{length:,}" for length in lengths],
@@ -154,6 +162,7 @@ def range_rows(result: GridResult) -> list[dict[str, Json]]:
     ]
 
 
-def _inside(text: str) -> str:
-    """A count on two lines where one would not fit into a square."""
-    return text.replace(", ", "<br>")
+def _inside(figures: ArmFigures, wordy: bool) -> str:
+    """A cell's count and, where there is room and something was scored, its interval below."""
+    counted = fraction(figures).replace(", ", "<br>")
+    return f"{counted}<br>{interval(figures.low, figures.high)}" if wordy and figures.n else counted

@@ -93,14 +93,14 @@ def percent(share: float | None) -> str:
 
 def points(difference: float | None) -> str:
     """A difference of shares in percentage points, signed."""
-    return "–" if difference is None else f"{difference * 100:+.0f} pts"
+    return "–" if difference is None else f"{difference * 100:+z.0f} pts"
 
 
 def interval(low: float | None, high: float | None, unit: str = "%") -> str:
     """An interval of shares, in whole percent or points."""
     if low is None or high is None:
         return "–"
-    sign = "+" if unit == "pts" else ""
+    sign = "+z" if unit == "pts" else ""
     return f"{low * 100:{sign}.0f} to {high * 100:{sign}.0f} {unit}".replace(" %", "%")
 
 

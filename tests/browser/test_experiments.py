@@ -9,7 +9,10 @@ from driver import App, Visit
 
 from lim_core.backends.scripted import ScriptedOptions, read_script
 from lim_core.backends.scripted_server import ScriptedServer
+from lim_core.runs import load_experiment
+from lim_core.store import Store
 from lim_core.ui.suites import sample_suite
+from tests.reported import experiment_into
 
 Open = Callable[..., Visit]
 
@@ -62,3 +65,22 @@ def test_a_curve_is_measured_from_home_and_watched_by_two(app: App, visit: Open)
         assert wide <= 380
         assert not first.faults
         assert not cold.faults
+
+
+def test_a_click_anywhere_in_a_cell_of_the_grid_shows_its_trials(app: App, visit: Open) -> None:
+    with Store.open(app.store) as store:
+        experiment_into(store, "grid")
+        shown = load_experiment(store, "grid").result
+    cell = shown.cells[-1]
+    app.start()
+    seen = visit(f"{app.url}/Position_curves?run=grid")
+    drawn = seen.page.locator(".st-key-grid-chart-grid .bars").last.locator(".point path").nth(len(shown.cells) - 1)
+    drawn.wait_for(timeout=60_000)
+    drawn.scroll_into_view_if_needed()
+    box = drawn.bounding_box()
+    assert box is not None
+    # Near its edge, far from the number in the middle.
+    seen.page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.8 * box["height"])
+    seen.wait_for_text(f"{cell.figures.trials} trial")
+    assert f"{cell.length} tokens, {round(cell.depth * 100)}% of the way" in main_text(seen)
+    assert not seen.faults
