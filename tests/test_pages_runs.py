@@ -287,7 +287,7 @@ def test_a_run_of_the_command_line_appears_on_a_page_that_is_opened_after_it(tmp
     # The very session goes on: no restart.
     healthy(test.run())
     assert list(test.dataframe[0].value["run"]) == [file.stem]
-    assert list(test.dataframe[0].value["cause"]) == ["Lost in the middle of the prompt"]
+    assert list(test.dataframe[0].value["result"]) == ["Lost in the middle of the prompt"]
     assert not file.exists()
     # A cold link to it opens as well.
     assert "Trials" in [item.value for item in healthy(page(DIAGNOSE, run=file.stem)).subheader]

@@ -38,7 +38,8 @@ def recent_runs(limit: int) -> None:
                 query_params=query,
                 width="stretch",
             )
-            views.note(f"{clip(row.question, 80)} · {row.created_at:%Y-%m-%d %H:%M} UTC")
+            said = row.summary if row.summary and row.kind != DIAGNOSIS else row.question
+            views.note(f"{clip(said, 80)} · {row.created_at:%Y-%m-%d %H:%M} UTC")
 
 
 def runs_table() -> str | None:
@@ -197,6 +198,13 @@ def _verdict(row: RunSummary) -> str:
     return title if row.status is RunStatus.DONE else f"{title}, {status_words(row)}"
 
 
+def _result(row: RunSummary) -> str | None:
+    """What a run found, in a line of a list: the cause of a diagnosis, the first words of an experiment."""
+    if row.kind == DIAGNOSIS:
+        return cause_words(row.cause) if row.cause else None
+    return clip(row.summary, 64) if row.summary else None
+
+
 def kind_words(kind: str) -> str:
     """What a run of a kind is called."""
     from lim_core.experiments import experiments
@@ -210,7 +218,7 @@ def _cells(row: RunSummary) -> views.Row:
     return {
         "started, UTC": f"{row.created_at:%Y-%m-%d %H:%M}",
         "what": kind_words(row.kind),
-        "cause": cause_words(row.cause) if row.cause else None,
+        "result": _result(row),
         "status": status_words(row),
         "question": clip(row.question, 160),
         "case": row.case_id,
