@@ -1,6 +1,9 @@
 """Time to first paint of the pages in a fresh browser, and what the server has imported by then.
 
-python benchmarks/first_paint.py [--repeats 3]
+python benchmarks/first_paint.py [--repeats 3] [--store FILE [--paths "/Position_curves?run=ID" ...]]
+
+With a store of yours, that file is served (stop the app first) and the paths are measured too: until their heading, and until
+their first chart.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "sentence_transformers", "xllamacpp", "transformers")
-PAGES = {"Home": "/", "Diagnose": "/Diagnose", "Runs": "/Runs", "Models": "/Models"}
+PAGES = ["/", "/Diagnose", "/Position_curves", "/Accuracy_vs_tokens", "/Orderings", "/Runs", "/Models"]
 
 
 def free_port() -> int:
@@ -33,18 +36,26 @@ def loaded(pid: int) -> list[str]:
     return [name for name in HEAVY if f"/{name}/" in maps or f"/{name}." in maps]
 
 
+def peak(pid: int) -> int:
+    """The most memory the process held, in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--paths", nargs="*", default=[])
     arguments = parser.parse_args()
     port = free_port()
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         server = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
             cwd=ROOT,
-            env=os.environ | {"LIM_STORE": f"{home}/lim.duckdb"},
+            env=os.environ | {"LIM_STORE": str(arguments.store or f"{home}/lim.duckdb")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -57,8 +68,8 @@ def main() -> None:
                 except OSError:
                     time.sleep(0.1)
             flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-            for name, path in PAGES.items():
-                times = []
+            for path in [*PAGES, *arguments.paths]:
+                times, drawn = [], []
                 for _ in range(arguments.repeats):
                     browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
                     page = browser.new_page()
@@ -66,8 +77,15 @@ def main() -> None:
                     page.goto(f"{url}{path}")
                     page.locator("h1").first.wait_for()
                     times.append(time.monotonic() - started)
+                    if path in arguments.paths:
+                        page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
+                        drawn.append(time.monotonic() - started)
                     browser.close()
-                print(f"{name:<10} first {times[0]:.2f} s, median {statistics.median(times):.2f} s of {len(times)}")
+                chart = f"; first chart {drawn[0]:.2f} s, median {statistics.median(drawn):.2f} s" if drawn else ""
+                print(
+                    f"{path:<40} first {times[0]:.2f} s, median {statistics.median(times):.2f} s of {len(times)}{chart}"
+                )
+            print(f"server's peak memory: {peak(server.pid)} MB")
             print(f"heavy libraries in the server after all pages: {loaded(server.pid) or 'none'}")
         finally:
             server.terminate()
