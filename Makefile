@@ -3,7 +3,6 @@ PY ?= python3.11
 VENV ?= .venv
 BIN = $(VENV)/bin
 PORT ?= 8501
-# Two workers, whatever the machine: each may hold a model.
 SPREAD ?= -n 2 --dist worksteal
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
@@ -25,11 +24,13 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
+# Two workers, but one at a time where the embedded model computes on every core.
 unit: $(VENV)/.dev
-	$(BIN)/pytest $(SPREAD) -m "not browser"
+	$(BIN)/pytest $(SPREAD) -m "not browser and not model"
+	$(BIN)/pytest -m "model and not browser"
 
 browser: $(VENV)/.dev chromium
-	$(BIN)/pytest $(SPREAD) -m browser
+	$(BIN)/pytest -m browser
 
 # Every script prints its figures; none of them is a test. large_store writes 4 GB and is run by hand.
 bench: $(VENV)/.dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -345,8 +346,9 @@ def test_each_cell_of_the_grid_names_its_arm_and_its_interval(gridded: GridResul
     assert [entry[0] for entry in cells.customdata] == [one.figures.arm for one in gridded.cells]
     assert list(cells.x) == [0, 0, 0, 1, 1, 1]
     middles = [base + height / 2 for base, height in zip(cells.base, cells.y, strict=True)]
-    assert middles == pytest.approx([0, 50, 100] * 2)
-    assert max(cells.y) < 50  # no cell covers its neighbour
+    assert middles == pytest.approx([0, 1, 2] * 2)
+    assert list(chart.figure.layout.yaxis.ticktext) == ["0%", "50%", "100%"]
+    assert max(cells.y) < 1  # no cell covers its neighbour
     assert cells.width < 1
     assert list(cells.text) == [
         "10/10<br>72 to 100%",
@@ -363,6 +365,15 @@ def test_each_cell_of_the_grid_names_its_arm_and_its_interval(gridded: GridResul
     assert [row["right"] for row in grid_rows(gridded)] == [10, 9, 10, 9, 2, 0]
     assert [row["worst depth"] for row in range_rows(gridded)] == ["50%", "100%"]
     assert range_rows(gridded)[1]["keeps 70%"] == "no"
+
+
+def test_no_cell_covers_another_where_few_documents_leave_out_depths() -> None:
+    depths = (0.0, 0.25, 0.75, 1.0)
+    cells = {grid_arm(500, depth): "cw" for depth in depths}
+    drawn = trace(length_grid(LengthByPosition().analyse(table(cells), GridOptions((500,)), Levels())), "cells")
+    spans = sorted((base, base + height) for base, height in zip(drawn.base, drawn.y, strict=True))
+    assert len(spans) == len(depths)
+    assert all(end < start for (_, end), (start, _) in pairwise(spans))
 
 
 def test_no_difference_is_minus_zero() -> None:

@@ -25,7 +25,7 @@ from lim_core.runs import (
 from lim_core.store import RunStatus, Store
 from lim_core.store.database import Database
 from lim_core.store.schema import MIGRATIONS, version_of
-from lim_core.types import Case, Json
+from lim_core.types import Case, Json, Message
 from tests.questions import office_case
 from tests.stored import a_case, a_document, a_trial, put, raw, start
 from tests.test_cli import lim, strict
@@ -202,6 +202,38 @@ def test_one_case_may_be_looked_at_while_it_grows_only_by_the_rule_that_allows_i
     assert (half.caution == "") is may
 
 
+def test_a_run_that_a_cap_ended_says_so_and_has_no_result_in_the_lists_once_it_goes_on(store):
+    outcome = run_experiment("tokens", "offices", suite(6), settings("tokens", max_calls=20), store=store, run_id="r1")
+    capped = load_experiment(store, "r1")
+    assert capped.run.status is RunStatus.DONE
+    said = f"Ended by its cap at {capped.trials} of {capped.planned} trials. As it stands: "
+    assert capped.standing.startswith(said)
+    assert outcome.document["summary"].startswith(said)
+    # Narrowed to a case or two, it stays a part of a run that did not end.
+    assert replace(capped, table=capped.table.tagged("no such tag"), trials=1, planned=1).standing.startswith(said)
+
+    def die(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resume_run(store, "r1", max_calls=2_000, report=die)
+    store.mark_interrupted()
+    assert store.runs(limit=1).rows[0].summary is None
+    assert load_experiment(store, "r1").caution.startswith("Unfinished, ")
+
+
+def test_notes_name_their_case_and_stay_few(store):
+    lost = [replace(suite(1)[0], id=f"office{n}", prompt=(Message("user", "Which office? Ask."),)) for n in range(60)]
+    run_experiment("tokens", "offices", lost, settings("tokens"), store=store, run_id="r1")
+    warnings = load_experiment(store, "r1").warnings
+    assert len(warnings) == 51
+    assert warnings[0].startswith("office0: ")
+    assert warnings[-1] == "There are 10 more warnings like these."
+    # A suite without prompts as sent lacks nothing.
+    run_experiment("tokens", "offices", suite(2), settings("tokens"), store=store, run_id="r2")
+    assert load_experiment(store, "r2").warnings == ()
+
+
 def test_what_reading_the_suite_warned_of_is_kept(store, home):
     odd = suite(2)[1]
     body = lines([*suite(1), odd]).replace(b'"chunks":', b'"chunk_sise":4,"chunks":')
@@ -250,6 +282,9 @@ def test_scoring_the_answers_anew_changes_the_curve_at_no_calls(store):
     assert [point.right for point in after.result.curves[0].points] == [12, 0, 0, 0, 12]
     assert (before.test.shape, after.result.curves[0].test.shape) == ("flat", "u")
     assert after.trials == after.planned == 84
+    # Lists and the document tell the new result too.
+    assert store.runs(limit=1).rows[0].summary == after.standing
+    assert plain(store.document("r1")["result"]) == plain(asdict(after.result))
     assert raw(store, "SELECT count(*) FROM calls") == calls
     rejudge(store, "r1", "contains")
     assert load_experiment(store, "r1").result.curves[0] == before

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from lim_core.cases.decoding import MAX_BYTES, Record, read_records
-from lim_core.cases.fields import Fields, Notes, kind_of, meant_for, shown, text_of
+from lim_core.cases.fields import Fields, Notes, few, kind_of, meant_for, shown, text_of
 from lim_core.cases.lists import Lists, read_lists, read_prompt
 from lim_core.errors import InputError
 from lim_core.text.folding import is_blank
@@ -119,7 +119,7 @@ def read_suite(data: bytes, name: str) -> LoadedSuite:
         warnings += [f"{record.where}: {line}" if record.where else line for line in notes.lines()]
     if doubled := _doubles(case.id for case in cases):
         raise InputError(f"{name} has several cases with the id {_listed(doubled)}: give each its own id.")
-    return LoadedSuite(tuple(cases), tuple(warnings))
+    return LoadedSuite(tuple(cases), few(warnings))
 
 
 def case_from_json(obj: object) -> LoadedCase:

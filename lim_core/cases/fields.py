@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -33,10 +33,15 @@ class Notes:
 
     def lines(self) -> tuple[str, ...]:
         """One sentence a kind of oddity."""
-        lines = [_line(what, first, count) for what, (first, count) in islice(self._seen.items(), _MAX_LINES)]
-        if len(self._seen) > _MAX_LINES:
-            lines.append(f"There are {len(self._seen) - _MAX_LINES} more warnings like these.")
-        return tuple(lines)
+        return few(_line(what, first, count) for what, (first, count) in self._seen.items())
+
+
+def few(lines: Iterable[str]) -> tuple[str, ...]:
+    """As many lines as a person reads, the empty ones left out, and how many more there are."""
+    found = [one for one in lines if one]
+    if len(found) <= _MAX_LINES:
+        return tuple(found)
+    return (*found[:_MAX_LINES], f"There are {len(found) - _MAX_LINES} more warnings like these.")
 
 
 def _line(what: str, first: str, count: int) -> str:

@@ -26,11 +26,12 @@ def length_grid(result: GridResult, colours: Palette = THEMED) -> Chart:
     depths = sorted({cell.depth for cell in result.cells})
     column = {length: place for place, length in enumerate(lengths)}
     row = _ROW if len(depths) <= _MANY_DEPTHS else _LOW_ROW
-    half = 50 / max(1, len(depths) - 1)
+    # By rank, as the lengths are: few documents leave out some depths, and cells must not cover each other.
+    place = {depth: rank for rank, depth in enumerate(depths)}
     where = {
         "x": [column[cell.length] for cell in result.cells],
-        "base": [cell.depth * 100 - 0.9 * half for cell in result.cells],
-        "y": [1.8 * half] * len(result.cells),
+        "base": [place[cell.depth] - 0.45 for cell in result.cells],
+        "y": [0.9] * len(result.cells),
         "width": 0.9,
     }
     # Spelled out, because Plotly's click on a bar fails where a bar trace has no text style of its own for both.
@@ -107,8 +108,8 @@ def length_grid(result: GridResult, colours: Palette = THEMED) -> Chart:
         zeroline=False,
     )
     figure.update_yaxes(
-        range=[100 + half, -half],
-        tickvals=[depth * 100 for depth in labelled],
+        range=[max(1, len(depths)) - 0.45, -0.55],
+        tickvals=[place[depth] for depth in labelled],
         ticktext=[percent(depth) for depth in labelled],
         title_text="place of the gold chunk",
         showgrid=False,

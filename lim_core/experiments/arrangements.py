@@ -192,7 +192,7 @@ class Orderings:
                 else "no harm from the best-ranked distractors in particular is shown"
             )
             said += f" Without the {found.taken} best-ranked distractors against without the {found.taken} worst: "
-            said += f"{found.gain.value:+.2f} [{low:+.2f}, {high:+.2f}], n = {found.gain.n}: {words}."
+            said += f"{found.gain.value:+z.2f} [{low:+z.2f}, {high:+z.2f}], n = {found.gain.n}: {words}."
         return said
 
 
@@ -294,4 +294,4 @@ def _distraction(table: Table, options: OrderingOptions, levels: Levels) -> Dist
 
 
 def _signed(gain: Estimate | None) -> str:
-    return "unknown" if gain is None else f"{gain.value:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}], n = {gain.n}"
+    return "unknown" if gain is None else f"{gain.value:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}], n = {gain.n}"

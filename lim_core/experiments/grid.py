@@ -153,7 +153,7 @@ class LengthByPosition:
     def summary(self, result: GridResult) -> str:
         """The operating range for this threshold, on these documents."""
         if not result.rows:
-            return "Undetermined: no length could be filled with the suite's documents."
+            return "Undetermined: no trial yet; a length that the suite's documents cannot fill is left out."
         if result.operating_range is None:
             first = result.rows[0]
             worst = first.worst
@@ -169,15 +169,11 @@ class LengthByPosition:
             if worst is None
             else f" (worst depth {worst.value:.0%} [{worst.low:.0%}, {worst.high:.0%}], n = {worst.n})"
         )
-        proven = (
-            f"shown up to {result.shown_range:,} tokens"
-            if result.shown_range is not None
-            else "not yet shown by the interval at any length"
-        )
-        return (
-            f"Up to {result.operating_range:,} tokens the worst depth stays at {result.threshold:.0%} or more{said}; {proven}. "
-            "This holds for these documents and this model."
-        )
+        holds = f"up to {result.operating_range:,} tokens the worst depth stays at {result.threshold:.0%} or more{said}"
+        limits = "This holds for these documents and this model."
+        if result.shown_range is None:
+            return f"Measured, but not yet shown by the interval at any length: {holds}. {limits}"
+        return f"Shown up to {result.shown_range:,} tokens; measured, {holds}. {limits}"
 
 
 experiments.register("grid", title="Length by position", order=3)(LengthByPosition())

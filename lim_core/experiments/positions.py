@@ -189,7 +189,7 @@ def _say(curve: Curve, unit: str) -> str:
     rests = f"{test.n} {unit}{'' if test.n == 1 else 's'}"
     if test.gap is not None:
         against = "middle" if unit == "block" else "inner"
-        rests += f", ends minus {against} {test.gap.value:+.2f} [{test.gap.low:+.2f}, {test.gap.high:+.2f}]"
+        rests += f", ends minus {against} {test.gap.value:+z.2f} [{test.gap.low:+z.2f}, {test.gap.high:+z.2f}]"
     if test.p_any is not None:
         rests += f", p = {test.p_any:.3g} for any effect"
     if test.e_value is not None:

@@ -178,7 +178,7 @@ class Tokens:
             said += f", against {_right(today.figures, result.unit)} with all chunks"
         if result.saving is not None:
             gain = result.saving.gain
-            said += f"; change {gain.value:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}], n = {gain.n}"
+            said += f"; change {gain.value:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}], n = {gain.n}"
             said += f", {result.saving.tokens:,.0f} prompt tokens a call saved ({result.saving.share:.0%})"
         return said + "."
 

@@ -54,7 +54,7 @@ def _head(view: ExperimentView) -> Html:
     return element(
         "div",
         element("h1", text(experiments[view.kind].title)),
-        line(f"{view.caution} {view.summary}".strip()),
+        line(view.standing),
         note(said),
         join(note(f"Note: {warning}") for warning in view.warnings),
         klass="verdict",

@@ -41,6 +41,8 @@ _NO_CAP = 1_000_000
 def release_section(release: Mapping[str, Json], settings: Mapping[str, Json]) -> Html:
     """The release identity and the settings of the run; what is unknown is said to be, what is off is left out."""
     settings = {name: value for name, value in settings.items() if value not in (None, "", (), [], {}, False)}
+    # They stand at the head of the report.
+    settings.pop("warnings", None)
     return section(
         "Release and settings",
         _listing(release),

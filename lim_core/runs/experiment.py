@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lim_core.cases.fields import few
 from lim_core.document import Document, calls_json
 from lim_core.errors import InputError, LimError
-from lim_core.experiments import Cell, LeftOut, Levels, Table, cells_of, experiments, roll, subjects
+from lim_core.experiments import Cell, LeftOut, Levels, Subject, Table, cells_of, experiments, roll, subjects
 from lim_core.runs.earlier import Earlier, sent_before
 from lim_core.runs.engine import RunOutcome, check_price, engine, release_of, status_of
 from lim_core.runs.settings import RunSettings, price_of
@@ -28,7 +29,8 @@ class ExperimentView:
     """An experiment as its stored trials stand now: also while it runs, and after they were scored anew.
 
     `options` and `result` are of the types that the experiment's kind names; `planned` counts the trials it will have when
-    it is finished, `trials` those it has.
+    it is finished, `trials` those it has. `caution` says what the test of an unfinished run is worth; it is about the whole
+    run, also where the table was narrowed, and empty where the result may be taken as it stands.
     """
 
     run: RunRecord
@@ -43,11 +45,12 @@ class ExperimentView:
     trials: int
     planned: int
     warnings: tuple[str, ...] = ()
+    caution: str = ""
 
     @property
-    def caution(self) -> str:
-        """What the test of an unfinished run is worth; empty where it may be taken as it stands."""
-        return _caution(self.run.status, self.kind, len(self.table.facts), self.trials, self.planned)
+    def standing(self) -> str:
+        """The summary, behind the caution where there is one."""
+        return _standing(self.caution, self.summary)
 
 
 def run_experiment(
@@ -89,7 +92,7 @@ def run_experiment(
         settings,
         keyed=key is not None,
         planned=sum(map(len, made)),
-        warnings=tuple(dict.fromkeys((*settings.warnings, *(one.note for one in chosen.ready if one.note)))),
+        warnings=few(dict.fromkeys((*settings.warnings, *map(_own_template_lost, chosen.ready)))),
     )
     check_price(settings)
     before = sent_before(store, run_id, price_of(settings)) if store is not None and resume else Earlier()
@@ -126,7 +129,7 @@ def run_experiment(
         summary = part.summary(result)
         status = RunStatus(status_of(stopped))
         caution = _caution(status, kind, len(table.facts), len(results), settings.planned or 0)
-        summary = " ".join(part for part in (caution, summary, str(stopped or "")) if part)
+        summary = f"{_standing(caution, summary)} {stopped or ''}".rstrip()
         document: Document = {
             "schema": SCHEMA,
             "kind": kind,
@@ -184,17 +187,30 @@ def load_experiment(store: Store, run_id: str) -> ExperimentView:
         trials,
         trials if settings.planned is None else settings.planned,
         settings.warnings,
+        _caution(record.status, record.kind, len(table.facts), trials, settings.planned or trials),
     )
+
+
+def _own_template_lost(subject: Subject) -> str:
+    """Why a prompt as sent is not what the arms are laid out in; empty where none was given."""
+    if not subject.note or subject.case.prompt is None:
+        return ""
+    return f"{subject.case.id}: {subject.note}, so lim's own template is used."
+
+
+def _standing(caution: str, summary: str) -> str:
+    return f"{caution} As it stands: {summary}" if caution else summary
 
 
 def _caution(status: RunStatus, kind: str, cases: int, trials: int, planned: int) -> str:
-    # A cap on calls is set beforehand, so a run that it ended counts as done; a person who stops may stop at what pleases.
-    if status is RunStatus.DONE or (cases == 1 and experiments[kind].part.anytime):
+    # A run that was killed in the queue knows no plan yet.
+    far = f"{trials:,} of {planned:,} trials" if planned else "before its first trial"
+    if status is RunStatus.DONE:
+        # A cap is set beforehand, so its end is not picked by what pleases; it is said all the same.
+        return f"Ended by its cap at {far}." if trials < planned else ""
+    if cases == 1 and experiments[kind].part.anytime:
         return ""
-    return (
-        f"Unfinished, {trials:,} of {planned:,} trials: no result yet, for a test that is looked at while it grows says yes "
-        "too often; let the run end. As it stands:"
-    )
+    return f"Unfinished, {far}: no result yet, for a test that is looked at while it grows says yes too often; let the run end."
 
 
 def _levels(settings: RunSettings) -> Levels:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from lim_core.errors import InputError, KeyMissing
+from lim_core.experiments import experiments
 from lim_core.judges import judge_version, judges
 from lim_core.runs.diagnosis import run_diagnosis
 from lim_core.runs.engine import RunOutcome
-from lim_core.runs.experiment import run_experiment
+from lim_core.runs.experiment import load_experiment, run_experiment
 from lim_core.runs.settings import RunSettings
 from lim_core.store.records import Rescore
-from lim_core.types import Progress, Verdict
+from lim_core.types import Outcome, Progress, Verdict
 
 if TYPE_CHECKING:
     from lim_core.store import Store
@@ -81,7 +82,9 @@ def resume_run(
 def rejudge(store: Store, run_id: str, judge: str) -> dict[str, int]:
     """Score a run's stored answers with another judge, at no calls; the new scores become the current ones.
 
-    The diagnosis keeps the verdict that its own judge led to. Returns how many trials have each outcome now.
+    A diagnosis keeps the verdict that its own judge led to; an experiment's result is computed anew.
+
+    Returns how many trials have each outcome now.
 
     Raises:
         InputError: no such run, or an alias that the judge cannot use.
@@ -98,4 +101,12 @@ def rejudge(store: Store, run_id: str, judge: str) -> dict[str, int]:
         tally[verdict.outcome.value] += 1
         scores.append(Rescore(row.seq, verdict.outcome, verdict.reason))
     store.add_scores(run_id, judge, judge_version(judge), scores)
+    document = store.document(run_id)
+    if document is not None and document.get("kind") in experiments:
+        view = load_experiment(store, run_id)
+        outcomes = {outcome.value: tally[outcome.value] for outcome in Outcome}
+        store.save_document(
+            run_id,
+            {**document, "summary": view.standing, "result": asdict(view.result), "outcomes": outcomes, "judge": judge},
+        )
     return dict(tally)

@@ -83,7 +83,8 @@ def start(cursor: DuckDBPyConnection, new: NewRun) -> None:
             storable(model) if isinstance(model, str) else (None if earlier is None else earlier[5]),
             to_json(settings),
             None if earlier is None else earlier[2],
-            None if earlier is None else earlier[3],
+            # An experiment that goes on has no result until it ends; a verdict of a diagnosis stays good.
+            None if earlier is None or new.kind != DIAGNOSIS else earlier[3],
             None if earlier is None else earlier[4],
         ],
     )

@@ -61,13 +61,16 @@ def show_experiment(run_id: str, draw: Draw) -> None:
     for other in others:
         if other not in known:
             views.note(f"{label_of(other)} has no case with the tag {tag}: it is left out here.")
+    for other in known:
+        if other.caution:
+            views.note(f"{label_of(other)}: {other.caution}")
     arm = draw(shown, tuple(_tagged(other, tag) for other in known))
     show_trials(shell.store(), run_id, run_id, arm=arm)
 
 
 def _verdict(view: ExperimentView) -> None:
     with st.container(border=True, gap="xsmall"):
-        views.line(f"{view.caution} {view.summary}".strip())
+        views.line(view.standing)
         lost = sum(cell.empty + cell.error for cell in view.table.cells)
         seen = len({cell.case_id for cell in view.table.cells})
         whole = len(view.table.facts)
@@ -78,6 +81,8 @@ def _verdict(view: ExperimentView) -> None:
         views.note(rests)
         for warning in view.warnings[:5]:
             views.note(f"Note: {warning}")
+        if len(view.warnings) > 5:
+            views.note(f"{len(view.warnings) - 5} more notes stand in the report.")
         for one in view.left_out[:5]:
             views.note(f"{one.case_id} stays out: {one.reason}.")
         if len(view.left_out) > 5:
@@ -202,8 +207,8 @@ def _watch(run_id: str, draw: Draw) -> None:
         if record is not None and job.state is JobState.RUNNING:
             view = load_experiment(shell.store(), run_id)
             if view.trials:
-                views.note(view.caution or f"So far, {count(view.trials)} of {count(view.planned)} trials:")
-                views.line(view.summary)
+                views.note(f"So far, {count(view.trials)} of {count(view.planned)} trials.")
+                views.line(view.standing)
                 draw(view, ())
 
     progress()

@@ -38,8 +38,10 @@ def recent_runs(limit: int) -> None:
                 query_params=query,
                 width="stretch",
             )
-            said = row.summary if row.summary and row.kind != DIAGNOSIS else row.question
-            views.note(f"{clip(said, 80)} · {row.created_at:%Y-%m-%d %H:%M} UTC")
+            said = clip(row.question, 80)
+            if row.kind != DIAGNOSIS and (found := _result(row)):
+                said = f"{clip(row.question, 32)} · {found}"
+            views.note(f"{said} · {row.created_at:%Y-%m-%d %H:%M} UTC")
 
 
 def runs_table() -> str | None:
@@ -202,7 +204,7 @@ def _result(row: RunSummary) -> str | None:
     """What a run found, in a line of a list: the cause of a diagnosis, the first words of an experiment."""
     if row.kind == DIAGNOSIS:
         return cause_words(row.cause) if row.cause else None
-    return clip(row.summary, 64) if row.summary else None
+    return clip(row.summary, 72) if row.summary and row.status is RunStatus.DONE else None
 
 
 def kind_words(kind: str) -> str:

@@ -173,6 +173,8 @@ def _foretold(view: ExperimentView, names: Sequence[str]) -> None:
     except LimError as error:
         views.note(str(error))
         return
+    if curve.caution:
+        views.note(f"The curve: {curve.caution}")
     slots = slot_arms(curve.table, PLAIN)
     shares = [arms.NAMED_SLOTS.get(name.removeprefix("position:")) for name in slots]
     known = [(arm, share) for arm, share in zip(slots, shares, strict=True) if share is not None]
