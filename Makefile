@@ -3,7 +3,6 @@ PY ?= python3.11
 VENV ?= .venv
 BIN = $(VENV)/bin
 PORT ?= 8501
-SPREAD ?= -n 2 --dist worksteal
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 
@@ -26,7 +25,7 @@ imports: $(VENV)/.dev
 
 # Two workers, but one at a time where the embedded model computes on every core.
 unit: $(VENV)/.dev
-	$(BIN)/pytest $(SPREAD) -m "not browser and not model"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not model"
 	$(BIN)/pytest -m "model and not browser"
 
 browser: $(VENV)/.dev chromium

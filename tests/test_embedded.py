@@ -260,11 +260,16 @@ def test_a_signal_ends_it_with_a_request_in_flight(number: signal.Signals, code:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": os.getcwd(), "PYTHONFAULTHANDLER": "1"},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "busy\n"
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    try:
+        _, errors = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        # Its threads' stacks say where it hangs, and it does not outlive the test.
+        process.send_signal(signal.SIGABRT)
+        pytest.fail(f"still running after 60 s:\n{process.communicate()[1]}")
     assert process.returncode == code
     assert "Fatal" not in errors

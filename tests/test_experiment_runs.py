@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lim_core.cases import case_to_json
+from lim_core.cases.fields import few
 from lim_core.errors import BudgetSpent, InputError
 from lim_core.importers import import_file
 from lim_core.runs import (
@@ -229,6 +230,14 @@ def test_notes_name_their_case_and_stay_few(store):
     assert len(warnings) == 51
     assert warnings[0].startswith("office0: ")
     assert warnings[-1] == "There are 10 more warnings like these."
+    # What the file was warned of, and cut to, is not cut and counted once more; nor are the notes when the run goes on.
+    told = few(f"oddity {n}." for n in range(200))
+    assert told[-1] == "There are 150 more warnings like these."
+    warned = replace(settings("tokens", max_calls=20), warnings=told)
+    run_experiment("tokens", "offices", lost, warned, store=store, run_id="r3")
+    assert load_experiment(store, "r3").warnings == (*told, *warnings)
+    resume_run(store, "r3", max_calls=5_000)
+    assert load_experiment(store, "r3").warnings == (*told, *warnings)
     # A suite without prompts as sent lacks nothing.
     run_experiment("tokens", "offices", suite(2), settings("tokens"), store=store, run_id="r2")
     assert load_experiment(store, "r2").warnings == ()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Servers on loopback need no key, yet the client insists on one.
 _NO_KEY = "no-key-needed"
-_CLOSE_SECONDS = 15.0
+_CLOSE_SECONDS = 2.0
 _HEADERS = frozenset(
     {
         "host",

@@ -92,7 +92,8 @@ def run_experiment(
         settings,
         keyed=key is not None,
         planned=sum(map(len, made)),
-        warnings=few(dict.fromkeys((*settings.warnings, *map(_own_template_lost, chosen.ready)))),
+        # Those of the file are few already; when a run goes on, the notes are among them.
+        warnings=tuple(dict.fromkeys((*settings.warnings, *few(map(_own_template_lost, chosen.ready))))),
     )
     check_price(settings)
     before = sent_before(store, run_id, price_of(settings)) if store is not None and resume else Earlier()

@@ -207,7 +207,8 @@ def _watch(run_id: str, draw: Draw) -> None:
         if record is not None and job.state is JobState.RUNNING:
             view = load_experiment(shell.store(), run_id)
             if view.trials:
-                views.note(f"So far, {count(view.trials)} of {count(view.planned)} trials.")
+                if not view.caution:
+                    views.note(f"So far, {count(view.trials)} of {count(view.planned)} trials.")
                 views.line(view.standing)
                 draw(view, ())
 

@@ -12,13 +12,12 @@ from lim_core.errors import InputError
 from lim_core.experiments import experiments
 from lim_core.experiments.subjects import blocks_for, roll
 from lim_core.runs import Preflight, RunSettings, new_run_id, preflight_experiment, price_of, run_experiment
-from lim_core.store.records import RunStatus
 from lim_core.types import Case, Json
 from lim_core.ui import session, shell, views
 from lim_core.ui.model_form import pick_model
 from lim_core.ui.price_form import currency
 from lim_core.ui.resuming import allowed_key, with_an_end
-from lim_core.ui.runs_list import kind_words, status_words
+from lim_core.ui.runs_list import ended_summary, kind_words, status_words
 from lim_core.ui.suites import Suite, pick_suite
 
 Plan = Mapping[str, Json]
@@ -151,7 +150,7 @@ def earlier_runs(kind: str, limit: int = 8) -> None:
             icon=room.icon,
             query_params=shell.RunLink(run=row.id).to_query(),
         )
-        views.note((row.status is RunStatus.DONE and row.summary) or status_words(row))
+        views.note(ended_summary(row) or status_words(row))
 
 
 def _cap(cost: Preflight) -> int:

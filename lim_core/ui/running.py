@@ -12,13 +12,13 @@ from lim_core.drawing.verdict import outcome_line
 from lim_core.drawing.words import count, duration, stage_words
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
-from lim_core.store.records import RunStatus
 from lim_core.store.runs import DIAGNOSIS
 from lim_core.summary import five_lines
 from lim_core.types import Case, Json
 from lim_core.ui import shell, views
 from lim_core.ui.result import show_result
 from lim_core.ui.resuming import allowed_key, ending, key_gone, resume_form, stop, with_an_end
+from lim_core.ui.runs_list import ended_summary
 from lim_core.ui.trials import show_trials
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ def show_run(run_id: str) -> None:
 def show_elsewhere(record: RunRecord) -> None:
     """A run of another kind than a diagnosis: what it found in a sentence, and the way to its own page."""
     room = shell.ROOM_OF.get(record.kind)
-    done = record.summary if record.status is RunStatus.DONE else None
-    views.line(done or f"A run of the kind {record.kind}, status {record.status.value}.")
+    views.line(ended_summary(record) or f"A run of the kind {record.kind}, status {record.status.value}.")
     if room is not None:
         query = shell.RunLink(run=record.id).to_query()
         st.page_link(room.path, label=f"Open on {room.title}", icon=room.icon, query_params=query)

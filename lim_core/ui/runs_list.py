@@ -13,7 +13,7 @@ from lim_core.drawing.verdict import cause_status, outcome_line
 from lim_core.drawing.words import CAUSES, SIGNS, cause_words, clip, count, duration
 from lim_core.errors import InputError
 from lim_core.jobs import JobState
-from lim_core.store.records import RunStatus, RunSummary
+from lim_core.store.records import RunRecord, RunStatus, RunSummary
 from lim_core.store.runs import DIAGNOSIS
 from lim_core.ui import shell, views
 from lim_core.ui.resuming import WAITING_WORDS, key_gone, stop
@@ -204,7 +204,13 @@ def _result(row: RunSummary) -> str | None:
     """What a run found, in a line of a list: the cause of a diagnosis, the first words of an experiment."""
     if row.kind == DIAGNOSIS:
         return cause_words(row.cause) if row.cause else None
-    return clip(row.summary, 72) if row.summary and row.status is RunStatus.DONE else None
+    summary = ended_summary(row)
+    return clip(summary, 72) if summary else None
+
+
+def ended_summary(run: RunSummary | RunRecord) -> str | None:
+    """What an experiment found, once it has ended: until then its test has no result to put into a list."""
+    return run.summary if run.status is RunStatus.DONE else None
 
 
 def kind_words(kind: str) -> str:

@@ -60,9 +60,12 @@ def _inflate(data: bytes, name: str) -> tuple[str, bytes]:
             return "xz", _stepwise(lzma.LZMADecompressor(memlimit=_LZMA_MEMORY), data, name)
         if data.startswith(b"PK\x03\x04"):
             return "zip", _unzip(data, name)
-    except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
-        raise _broken(name) from error
-    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    # All that the four unpackers raise on damage; zipfile says RuntimeError of a password and NotImplementedError of a method
+    # that it does not know.
+    except (
+        *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
+        *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    ) as error:
         raise _broken(name) from error
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         raise InputError(f"{name} is packed with zstd, which is not read here: unpack it first.")
