@@ -159,7 +159,7 @@ def _rescore(run_id: str) -> None:
             key="rescore-judge",
         )
         st.text(
-            "Scores the stored answers anew, at no calls. The verdict stays the one that the run's own judge led to."
+            "Scores the stored answers anew, at no calls. A diagnosis keeps its verdict, an experiment is computed anew."
         )
         busy = going is not None and not going.state.ended
         if st.button(
